@@ -1,0 +1,160 @@
+package durability
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"durabletopic.io/operator/internal/core/placement"
+	"durabletopic.io/operator/internal/core/topic"
+)
+
+// Check finds the differences of one kind. Checks after the first see an existing topic.
+type Check struct {
+	Name string
+	Find func(Input) []Difference
+}
+
+// Chain is the list of checks, in the order in which differences are told. If the topic is missing, nothing else is
+// looked at.
+var Chain = []Check{
+	{"the topic exists", topicExists},
+	{"min.insync.replicas is set on the topic to the profile's value", minInSyncReplicasIsPinned},
+	{"unclean.leader.election.enable is set on the topic to the profile's value", uncleanElectionIsPinned},
+	{"the topic has the declared number of partitions", partitionsAreAsDeclared},
+	{"no reassignment runs", replicasAreAtRest},
+	{"replica lists have the replication factor and satisfy the rack rule", replicasSatisfyTheRule},
+	{"declared configs are set on the topic", configIsAsDeclared},
+	{"configs that are no longer declared are gone", nothingIsLeftBehind},
+}
+
+// Differences runs the chain.
+func Differences(in Input) []Difference {
+	var all []Difference
+	for _, check := range Chain {
+		found := check.Find(in)
+		all = append(all, found...)
+		if len(found) > 0 && found[0].Kind == TopicMissing {
+			return all
+		}
+	}
+	return all
+}
+
+func topicExists(in Input) []Difference {
+	if in.View.Presence == topic.Present && in.View.Topic != nil {
+		return nil
+	}
+	return []Difference{{
+		Kind: TopicMissing, Key: "topic", To: in.Desired.Topic, Expected: in.View.Expected.Created,
+	}}
+}
+
+func minInSyncReplicasIsPinned(in Input) []Difference {
+	return in.pinned(MinInSyncReplicasDiffers, topic.MinInSyncReplicas)
+}
+
+func uncleanElectionIsPinned(in Input) []Difference {
+	return in.pinned(UncleanElectionDiffers, topic.UncleanLeaderElection)
+}
+
+func configIsAsDeclared(in Input) []Difference {
+	var found []Difference
+	for _, key := range slices.Sorted(maps.Keys(in.Desired.Config)) {
+		found = append(found, in.pinned(ConfigDiffers, key)...)
+	}
+	return found
+}
+
+// pinned: the key has the wanted value and is set on the topic itself. A read-only key needs no pin.
+func (in Input) pinned(kind Kind, key string) []Difference {
+	want, _ := in.Desired.Value(key)
+	have, shown := in.View.Topic.Configs[key]
+	same := shown && SameValue(have.Type, have.Value, want)
+	if same && (have.OnTopic || have.ReadOnly) {
+		return nil
+	}
+	from := have.Value
+	if !shown {
+		from = "not shown by Kafka"
+	}
+	return []Difference{{
+		Kind: kind, Key: key, From: from, To: want, Inherited: same, ReadOnly: have.ReadOnly,
+		Expected: in.View.Expected.Config(key, want),
+	}}
+}
+
+func partitionsAreAsDeclared(in Input) []Difference {
+	have, want := int32(len(in.View.Topic.Partitions)), in.Desired.Partitions
+	if want == 0 || have == want {
+		return nil
+	}
+	return []Difference{{
+		Kind: PartitionsDiffer, Key: "partitions", From: strconv.Itoa(int(have)), To: strconv.Itoa(int(want)),
+		Expected: have < want && in.View.Expected.Partitions >= want,
+	}}
+}
+
+func replicasAreAtRest(in Input) []Difference {
+	moving := 0
+	for _, p := range in.View.Topic.Partitions {
+		if p.Reassigning() {
+			moving++
+		}
+	}
+	if moving == 0 {
+		return nil
+	}
+	return []Difference{{
+		Kind: ReplicasMoving, Key: "replicas", To: "at rest",
+		From: fmt.Sprintf("replicas of %d of %d partitions are moving", moving, len(in.View.Topic.Partitions)),
+	}}
+}
+
+func replicasSatisfyTheRule(in Input) []Difference {
+	t := in.View.Topic
+	violations := placement.Judge(in.View.Cluster.Brokers, placement.Targets(t), in.Desired.Rule)
+	if len(violations) == 0 {
+		return nil
+	}
+	return []Difference{{
+		Kind: ReplicasViolate, Key: "replicas", Violations: violations, From: violationText(violations, len(t.Partitions)),
+		To: fmt.Sprintf("replication factor %d, at most %d replicas of a partition in one rack",
+			in.Desired.Rule.ReplicationFactor, in.Desired.Rule.MaxPerRack()),
+	}}
+}
+
+// offenders is how many partitions a message names; the others are counted.
+const offenders = 3
+
+func violationText(violations []placement.Violation, partitions int) string {
+	partitionsAtFault := map[int32]bool{}
+	for _, v := range violations {
+		partitionsAtFault[v.Partition] = true
+	}
+	words := make([]string, 0, offenders)
+	for _, v := range violations[:min(offenders, len(violations))] {
+		words = append(words, v.Message)
+	}
+	text := fmt.Sprintf("replicas of %d of %d partitions: %s", len(partitionsAtFault), partitions, strings.Join(words, "; "))
+	if more := len(violations) - offenders; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+func nothingIsLeftBehind(in Input) []Difference {
+	var found []Difference
+	for _, key := range slices.Sorted(slices.Values(in.Owned)) {
+		have, shown := in.View.Topic.Configs[key]
+		if _, declared := in.Desired.Value(key); declared || !shown || !have.OnTopic {
+			continue
+		}
+		found = append(found, Difference{
+			Kind: ConfigLeft, Key: key, From: have.Value, ReadOnly: have.ReadOnly, Expected: in.View.Expected.Deleted(key),
+		})
+	}
+	return found
+}

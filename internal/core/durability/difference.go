@@ -1,0 +1,77 @@
+// Package durability compares the topic that is declared with the topic that Kafka shows. Chain is the specification: a
+// list of named checks, each of which finds one kind of difference. Health and Guarantee say whether the guarantees hold
+// now. Nothing here writes, waits or reads a clock.
+package durability
+
+import (
+	"fmt"
+
+	"durabletopic.io/operator/internal/core/placement"
+	"durabletopic.io/operator/internal/core/profile"
+	"durabletopic.io/operator/internal/core/topic"
+)
+
+// Kind names a check; it is the label of the drift metrics.
+type Kind string
+
+// The kinds of differences.
+const (
+	// TopicMissing: the topic does not exist.
+	TopicMissing Kind = "topic_missing"
+	// MinInSyncReplicasDiffers: min.insync.replicas has another value, or is inherited instead of set on the topic.
+	MinInSyncReplicasDiffers Kind = "min_insync_replicas"
+	// UncleanElectionDiffers: unclean.leader.election.enable likewise.
+	UncleanElectionDiffers Kind = "unclean_leader_election"
+	// ConfigDiffers: a key of spec.config has another value or is not set on the topic.
+	ConfigDiffers Kind = "config"
+	// ConfigLeft: a key that this object had set and no longer declares is still set.
+	ConfigLeft Kind = "config_left"
+	// PartitionsDiffer: fewer or more partitions than declared.
+	PartitionsDiffer Kind = "partitions"
+	// ReplicasMoving: a reassignment runs.
+	ReplicasMoving Kind = "replicas_moving"
+	// ReplicasViolate: replica lists break the replication factor or the rack rule, or name brokers that are gone.
+	ReplicasViolate Kind = "replicas"
+)
+
+// Input is what the checks look at.
+type Input struct {
+	Desired profile.Desired
+	View    topic.View
+	// Owned are the config keys this object has set before (status.ownedConfig).
+	Owned []string
+}
+
+// Difference is one thing that is not as declared.
+type Difference struct {
+	Kind Kind
+	// Key is what differs: a config key, or "topic", "partitions", "replicas".
+	Key string
+	// From is what Kafka shows, To what is declared, both for people; an empty To removes.
+	From, To string
+	// Inherited: the effective value is right, but it is not set on the topic.
+	Inherited bool
+	// ReadOnly: the broker lets nobody change the key.
+	ReadOnly bool
+	// Expected: Kafka has confirmed the change already; no read shows it yet.
+	Expected bool
+	// Violations are the replica lists at fault.
+	Violations []placement.Violation
+}
+
+// String says what is not as declared.
+func (d Difference) String() string {
+	switch {
+	case d.Kind == TopicMissing:
+		return "the topic does not exist"
+	case len(d.Violations) > 0:
+		return d.From
+	case d.Kind == ReplicasMoving:
+		return d.From
+	case d.To == "":
+		return fmt.Sprintf("%s is %s, no longer declared", d.Key, d.From)
+	case d.Inherited:
+		return fmt.Sprintf("%s is %s by inheritance, not set on the topic", d.Key, d.From)
+	}
+	return fmt.Sprintf("%s is %s, declared %s", d.Key, d.From, d.To)
+}

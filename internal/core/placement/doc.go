@@ -1,0 +1,54 @@
+// Package placement decides which brokers hold the replicas of new partitions, says in words why they cannot be placed,
+// and judges any replica list against the rack rule. Values in, values out: it never changes its inputs, knows no clock
+// and no chance, and gives the same answer for the same brokers in any order.
+//
+// # Rack rule
+//
+// The replication factor minus the largest number of replicas in one rack must be at least min.insync.replicas, so
+// that writes go on after the loss of any one rack. Replication factor 3 with 2 in sync allows one replica in a rack,
+// 5 with 3 allows two. Racks are counted over registered brokers, fenced ones too, because an outage is not a smaller
+// cluster; new replicas go to unfenced brokers only. With a required rule a broker without broker.rack holds nothing;
+// with best effort such brokers form one rack with an empty name.
+//
+// # Algorithm
+//
+// Wishes are placed in their order, and each one counts as load for those after it. Of one wish all preferred leaders
+// are chosen first, then the followers of each partition. Both take the broker that is smallest by a list of keys.
+//
+// Preferred leader:
+//  1. fewest preferred leaders of this topic, existing and new;
+//  2. fewest preferred leaders placed by this call;
+//  3. fewest preferred leaders in all;
+//  4. fewest preferred leaders of this topic, then of this call, in the broker's rack;
+//  5. fewest replicas in all;
+//  6. tie-break.
+//
+// Follower:
+//  1. fewest replicas of this partition in the broker's rack;
+//  2. fewest replicas of this topic, existing and new;
+//  3. fewest replicas placed by this call;
+//  4. fewest replicas in all;
+//  5. most preferred leaders in all, because those with fewer get replicas as leaders soon;
+//  6. fewest partitions of this call that join this leader with this follower, so that the load of a broker that fails
+//     spreads over many;
+//  7. tie-break.
+//
+// The tie-break is a hash of topic name, partition and broker ID, then the lower ID.
+//
+// Why this holds: because key 1 of the leaders comes in full rounds over the brokers and key 2 decides who is in the
+// last, unfinished round, leaders differ by at most one between brokers, within each new topic and within the call. Key 1
+// of the followers fills racks like water, which gives the smallest possible maximum per rack; so the rack rule is met
+// whenever it can be met, whichever broker leads.
+//
+// At the end, followers are exchanged inside racks: while two brokers of a rack differ by two or more replicas placed by
+// this call; then, between brokers that differ by one of those, while the fuller one has two or more in all above the
+// other. Evenness within a topic that exists is never spent on that, within a new one at most a difference of two.
+// For new topics whose partitions have no two replicas in one rack this always ends with a difference of at most one
+// replica of this call in every rack: because leaders differ by one at most, the fuller broker has more followers than the
+// other, so in some topic it has one to give.
+//
+// # Complexity
+//
+// Place takes O(partitions x replication factor x brokers) time, and memory for the result plus a few counters per
+// broker and at most one counter per pair of brokers. Judge and Feasible are linear in their inputs.
+package placement
