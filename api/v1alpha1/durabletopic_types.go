@@ -4,65 +4,33 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Bounds of a DurableTopic's status, which keep the whole object small however large the topic is. A writer must cut to
-// them: the API server refuses a status beyond them.
+// Bounds of a DurableTopic's spec, as the API server enforces them.
 const (
-	// MaxDriftChanges is the most changes that status.lastDrift holds.
-	MaxDriftChanges = 10
-	// MaxDriftValueLength is the longest value in status.lastDrift, in characters.
-	MaxDriftValueLength = 256
-	// MaxPlanSteps is the most steps that status.plan holds.
-	MaxPlanSteps = 10
-	// MaxPlanStepLength is the longest step in status.plan, in characters.
-	MaxPlanStepLength = 256
+	// MaxTopicNameLength is the longest name that Kafka allows a topic, in
+	// characters.
+	MaxTopicNameLength = 249
 	// MaxConfigEntries is the most keys that spec.config holds.
-	MaxConfigEntries = 64
+	MaxConfigEntries = 48
 	// MaxConfigKeyLength is the longest key in spec.config, in characters.
 	MaxConfigKeyLength = 80
-	// MaxOwnedConfig is the most keys that status.ownedConfig holds: the profile's two, those in spec.config, and as many
-	// removed ones that still wait for their default.
-	MaxOwnedConfig = 130
-	// MaxTopicNameLength is the longest name that Kafka allows a topic, in characters.
-	MaxTopicNameLength = 249
 )
 
-// TopicOrigin tells how a topic came under its DurableTopic.
-//
-// +kubebuilder:validation:Enum=Created;Adopted
-type TopicOrigin string
-
-const (
-	// TopicOriginCreated is a topic that this object created.
-	TopicOriginCreated TopicOrigin = "Created"
-	// TopicOriginAdopted is a topic that was there before this object.
-	TopicOriginAdopted TopicOrigin = "Adopted"
-)
-
-// UncleanLeaderElection tells whether an out-of-sync replica may become leader, at the price of lost records.
-//
-// +kubebuilder:validation:Enum=Enabled;Disabled
-type UncleanLeaderElection string
-
-const (
-	// UncleanLeaderElectionEnabled lets an out-of-sync replica become leader.
-	UncleanLeaderElectionEnabled UncleanLeaderElection = "Enabled"
-	// UncleanLeaderElectionDisabled lets a partition wait for a replica that has all confirmed records.
-	UncleanLeaderElectionDisabled UncleanLeaderElection = "Disabled"
-)
-
-// DeletionPolicy tells what becomes of the topic when its DurableTopic is deleted.
+// DeletionPolicy tells what becomes of the topic when its DurableTopic is
+// deleted.
 //
 // +kubebuilder:validation:Enum=Retain
 type DeletionPolicy string
 
-// DeletionPolicyRetain leaves the topic and its records as they are. The default.
+// DeletionPolicyRetain leaves the topic and its records as they are. The
+// default.
 const DeletionPolicyRetain DeletionPolicy = "Retain"
 
 // ClusterReference names a KafkaCluster.
 //
 // +kubebuilder:validation:MinProperties=1
 type ClusterReference struct {
-	// name is the metadata.name of the KafkaCluster. It may not change once the object exists.
+	// name is the metadata.name of the KafkaCluster. It may not change once the
+	// object exists.
 	//
 	// +optional
 	// +default="default"
@@ -72,19 +40,21 @@ type ClusterReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// DurableTopicSpec declares a topic. `profile: critical` alone is a whole declaration.
+// DurableTopicSpec declares a topic. `profile: critical` alone is a whole
+// declaration.
 //
 // +kubebuilder:validation:XValidation:rule=`(has(self.clusterRef) && has(self.clusterRef.name) ? self.clusterRef.name : 'default') == (has(oldSelf.clusterRef) && has(oldSelf.clusterRef.name) ? oldSelf.clusterRef.name : 'default')`,message="`clusterRef.name` may not change: to move a topic to another Kafka cluster, create a DurableTopic there",fieldPath=".clusterRef",reason=FieldValueForbidden
 type DurableTopicSpec struct {
-	// clusterRef names the KafkaCluster that holds the topic. When unset, the KafkaCluster called default. It may not
-	// change once the object exists.
+	// clusterRef names the KafkaCluster that holds the topic. When unset, the
+	// KafkaCluster called default. It may not change once the object exists.
 	//
 	// +optional
 	// +default={"name":"default"}
 	ClusterRef ClusterReference `json:"clusterRef,omitempty,omitzero"`
 
-	// topicName is the topic's name in Kafka. When unset, metadata.name. Up to 249 letters, digits, '.', '_' and '-'; not
-	// one of Kafka's internal topics. The name may not change once the object exists.
+	// topicName is the topic's name in Kafka. When unset, metadata.name. Up to 249
+	// letters, digits, '.', '_' and '-'; not one of Kafka's internal topics. The
+	// name may not change once the object exists.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -93,23 +63,27 @@ type DurableTopicSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self != '.' && self != '..'`,message="`topicName` may not be '.' or '..': Kafka refuses these names"
 	TopicName string `json:"topicName,omitempty"`
 
-	// profile names the guarantees of the topic. critical: no confirmed record is lost; on the worst day a partition waits
-	// offline. telemetry: a partition gets a leader at once and may lose its newest records; producers should use acks=1.
-	// Both keep 3 replicas (or 5) over racks, with min.insync.replicas 2 (or 3).
+	// profile names the guarantees of the topic. critical: no confirmed record is
+	// lost; on the worst day a partition waits offline. telemetry: a partition
+	// gets a leader at once and may lose its newest records; producers should use
+	// acks=1. Both keep 3 replicas (or 5) over racks, with min.insync.replicas 2
+	// (or 3).
 	//
 	// +required
 	Profile Profile `json:"profile,omitempty"`
 
-	// partitions is the number of partitions, from 1 to 10000. It may grow only, since Kafka cannot take partitions away.
-	// When unset, the Kafka cluster's num.partitions at creation, and whatever the topic has afterwards.
+	// partitions is the number of partitions, from 1 to 10000. It may grow only,
+	// since Kafka cannot take partitions away. When unset, the Kafka cluster's
+	// num.partitions at creation, and whatever the topic has afterwards.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	Partitions int32 `json:"partitions,omitempty"`
 
-	// replicationFactor is the number of replicas of every partition: 3 or 5. When unset, what the KafkaCluster sets for
-	// the profile. min.insync.replicas follows from it: 2 with 3 replicas, 3 with 5.
+	// replicationFactor is the number of replicas of every partition: 3 or 5. When
+	// unset, what the KafkaCluster sets for the profile. min.insync.replicas
+	// follows from it: 2 with 3 replicas, 3 with 5.
 	//
 	// +optional
 	// +kubebuilder:validation:Enum=3;5
@@ -117,186 +91,51 @@ type DurableTopicSpec struct {
 	// +kubebuilder:validation:Maximum=5
 	ReplicationFactor int32 `json:"replicationFactor,omitempty"`
 
-	// config holds further topic configs, by Kafka's names, each value a string (quote numbers: "604800000"). Only these
-	// keys and those of the profile are touched; whatever else is set on the topic stays. min.insync.replicas,
-	// unclean.leader.election.enable and the replication throttles may not be given.
+	// config holds further topic configs, by Kafka's names, each value a string
+	// (quote numbers: "604800000"). Only these keys and those of the profile are
+	// touched; whatever else is set on the topic stays. min.insync.replicas,
+	// unclean.leader.election.enable and the replication throttles may not be
+	// given.
 	//
 	// +optional
 	// +mapType=granular
-	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:MaxProperties=48
 	// +kubebuilder:validation:XValidation:rule=`!('min.insync.replicas' in self)`,message="`config` may not contain min.insync.replicas: it follows from `profile` and `replicationFactor`; remove the key",reason=FieldValueForbidden
 	// +kubebuilder:validation:XValidation:rule=`!('unclean.leader.election.enable' in self)`,message="`config` may not contain unclean.leader.election.enable: it follows from `profile`; remove the key, and choose profile telemetry if availability matters more than the newest records",reason=FieldValueForbidden
 	// +kubebuilder:validation:XValidation:rule=`!('leader.replication.throttled.replicas' in self || 'follower.replication.throttled.replicas' in self)`,message="`config` may not contain leader.replication.throttled.replicas or follower.replication.throttled.replicas: they belong to whoever moves replicas; remove the keys",reason=FieldValueForbidden
 	// +kubebuilder:validation:XValidation:rule=`self.all(k, k.size() <= 80 && k.matches('^[a-z][a-z0-9]*([._-][a-z0-9]+)*$'))`,message="every key of `config` must be the name of a Kafka topic config: up to 80 lower case letters and digits in words joined by '.', '-' or '_', such as retention.ms"
-	// +kubebuilder:validation:XValidation:rule=`self.all(k, self[k].size() <= 1024)`,message="every value of `config` may not be longer than 1024 characters"
+	// +kubebuilder:validation:XValidation:rule=`self.all(k, self[k].size() <= 1024)`,message="no value of `config` may be longer than 1024 characters"
 	// +kubebuilder:validation:XValidation:rule=`self.all(k, !['e+05', 'e+06', 'e+07', 'e+08', 'e+09', 'e+10', 'e+11', 'e+12', 'e+13', 'e+14', 'e+15', 'e+16', 'e+17', 'e+18', 'e+19'].exists(e, self[k].endsWith(e)))`,message="no value of `config` may be a number with an exponent, such as 6.048e+08: write it out in digits and quote it, such as \"604800000\""
 	Config map[string]string `json:"config,omitempty"`
 
-	// owner is a contact for people, such as a team or an address. The operator only shows it.
+	// owner is a contact for people, such as a team or an address. The operator
+	// only shows it.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Owner string `json:"owner,omitempty"`
 
-	// enforcement tells how far the operator may go with this topic; the KafkaCluster's enforcement is the ceiling.
-	// Enforce: create and correct. Observe: report differences with a plan in words, write nothing to Kafka. Suspended:
-	// hands off.
+	// enforcement tells how far the operator may go with this topic; the
+	// KafkaCluster's enforcement is the ceiling. Enforce: create and correct.
+	// Observe: report differences with a plan in words, write nothing to Kafka.
+	// Suspended: hands off.
 	//
 	// +optional
 	// +default="Enforce"
 	Enforcement Enforcement `json:"enforcement,omitempty"`
 
-	// deletionPolicy tells what becomes of the topic when this object is deleted. Retain: the topic and its records stay.
+	// deletionPolicy tells what becomes of the topic when this object is deleted.
+	// Retain: the topic and its records stay.
 	//
 	// +optional
 	// +default="Retain"
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 }
 
-// DurableTopicStatus is what Kafka shows of the topic.
-//
-// +kubebuilder:validation:MinProperties=1
-type DurableTopicStatus struct {
-	// conditions are Ready (Kafka satisfies the spec), Durable (the guarantees of the profile hold now) and, only while
-	// they are True, Drifted (a difference remains), Reconciling (on the way) and Stalled (a person is needed; re-checked
-	// all the same).
-	//
-	// +optional
-	// +listType=map
-	// +listMapKey=type
-	// +kubebuilder:validation:MaxItems=16
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
-
-	// observedGeneration is the generation of the spec that this status speaks about; -1 until it is first judged.
-	//
-	// +optional
-	// +kubebuilder:validation:Minimum=-1
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-
-	// topicName is the name of the topic in Kafka that this status speaks about.
-	//
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=249
-	TopicName string `json:"topicName,omitempty"`
-
-	// topicID is the topic's ID in Kafka, in Kafka's URL-safe form. A topic that is deleted and created again has another.
-	//
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=36
-	TopicID string `json:"topicID,omitempty"`
-
-	// origin tells whether this object created the topic or found it there.
-	//
-	// +optional
-	Origin TopicOrigin `json:"origin,omitempty"`
-
-	// partitions is the number of partitions that Kafka shows.
-	//
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	Partitions int32 `json:"partitions,omitempty"`
-
-	// replicationFactor is the number of replicas that Kafka shows, of the partition with the fewest.
-	//
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	ReplicationFactor int32 `json:"replicationFactor,omitempty"`
-
-	// maxReplicationFactor is the number of replicas of the partition with the most. Present only if it differs from
-	// replicationFactor.
-	//
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	MaxReplicationFactor int32 `json:"maxReplicationFactor,omitempty"`
-
-	// minInSyncReplicas is the effective min.insync.replicas that Kafka shows.
-	//
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	MinInSyncReplicas int32 `json:"minInSyncReplicas,omitempty"`
-
-	// uncleanLeaderElection is the effective unclean.leader.election.enable that Kafka shows.
-	//
-	// +optional
-	UncleanLeaderElection UncleanLeaderElection `json:"uncleanLeaderElection,omitempty"`
-
-	// racks is the number of racks that the replicas of a partition are spread over, of the partition with the fewest.
-	// Brokers without a rack count as none.
-	//
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	Racks int32 `json:"racks,omitempty"`
-
-	// ownedConfig are the topic configs that this object has set and keeps.
-	//
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=130
-	// +kubebuilder:validation:items:MinLength=1
-	// +kubebuilder:validation:items:MaxLength=80
-	OwnedConfig []string `json:"ownedConfig,omitempty"`
-
-	// lastDrift is the latest difference that was found in Kafka and corrected.
-	//
-	// +optional
-	LastDrift *DriftRecord `json:"lastDrift,omitempty"`
-
-	// plan tells in words what would be done, while enforcement keeps it from being done.
-	//
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=10
-	// +kubebuilder:validation:items:MinLength=1
-	// +kubebuilder:validation:items:MaxLength=256
-	Plan []string `json:"plan,omitempty"`
-}
-
-// DriftRecord is a difference that was found in Kafka and corrected.
-type DriftRecord struct {
-	// time is when the difference was found.
-	//
-	// +required
-	Time metav1.Time `json:"time,omitempty,omitzero"`
-
-	// changes are what differed, at most 10.
-	//
-	// +required
-	// +listType=map
-	// +listMapKey=key
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=10
-	Changes []DriftChange `json:"changes,omitempty"`
-}
-
-// DriftChange is one thing that differed.
-type DriftChange struct {
-	// key is what differed: a topic config by Kafka's name, or topic, partitions, or replicas.
-	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=80
-	Key string `json:"key,omitempty"`
-
-	// from is the value found in Kafka; absent if there was none.
-	//
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	From string `json:"from,omitempty"`
-
-	// to is the value it was set to; absent if it was removed.
-	//
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	To string `json:"to,omitempty"`
-}
-
-// DurableTopic declares a Kafka topic and the guarantees it must have. The operator creates or adopts the topic, keeps it
-// as declared, and says at any time whether the guarantees hold. It belongs to the application team.
+// DurableTopic declares a Kafka topic and the guarantees it must have. The
+// operator creates or adopts the topic, keeps it as declared, and says at any
+// time whether the guarantees hold. It belongs to the application team.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -322,7 +161,8 @@ type DriftChange struct {
 type DurableTopic struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// metadata is the standard object's metadata. metadata.name is the topic's name unless spec.topicName gives another.
+	// metadata is the standard object's metadata. metadata.name is the topic's
+	// name unless spec.topicName gives another.
 	//
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
@@ -339,7 +179,8 @@ type DurableTopic struct {
 	Status DurableTopicStatus `json:"status,omitempty,omitzero"`
 }
 
-// KafkaTopicName returns the topic's name in Kafka: spec.topicName, else metadata.name.
+// KafkaTopicName returns the topic's name in Kafka: spec.topicName, else
+// metadata.name.
 func (t *DurableTopic) KafkaTopicName() string {
 	if t.Spec.TopicName != "" {
 		return t.Spec.TopicName
@@ -347,7 +188,8 @@ func (t *DurableTopic) KafkaTopicName() string {
 	return t.Name
 }
 
-// ClusterName returns the name of the topic's KafkaCluster: spec.clusterRef.name, else DefaultClusterName.
+// ClusterName returns the name of the topic's KafkaCluster:
+// spec.clusterRef.name, else DefaultClusterName.
 func (t *DurableTopic) ClusterName() string {
 	if t.Spec.ClusterRef.Name != "" {
 		return t.Spec.ClusterRef.Name

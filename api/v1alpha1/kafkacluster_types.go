@@ -4,20 +4,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Bounds of a KafkaCluster's status. A writer must cut to them: the API server refuses a status beyond them.
-const (
-	// MaxFeatures is the most feature levels that status.features holds.
-	MaxFeatures = 32
-	// MaxRacks is the most racks that status.racks holds.
-	MaxRacks = 128
-	// MaxRackNameLength is the longest rack name in status.racks, in characters.
-	MaxRackNameLength = 256
-	// MaxMissingPermissions is the most entries that status.missingPermissions holds.
-	MaxMissingPermissions = 32
-	// MaxMissingPermissionLength is the longest entry of status.missingPermissions, in characters.
-	MaxMissingPermissionLength = 256
-)
-
 // SecurityProtocol is how the operator talks to brokers, in Kafka's own words.
 //
 // +kubebuilder:validation:Enum=PLAINTEXT
@@ -32,10 +18,11 @@ const SecurityProtocolPlaintext SecurityProtocol = "PLAINTEXT"
 type PlacementPolicy string
 
 const (
-	// PlacementOperator assigns every replica explicitly, by racks and load. The default.
+	// PlacementOperator assigns every replica explicitly, by racks and load. The
+	// default.
 	PlacementOperator PlacementPolicy = "Operator"
-	// PlacementBroker leaves the choice to the brokers, for managed services that refuse explicit assignments. The result
-	// is judged by the same rules.
+	// PlacementBroker leaves the choice to the brokers, for managed services that
+	// refuse explicit assignments. The result is judged by the same rules.
 	PlacementBroker PlacementPolicy = "Broker"
 )
 
@@ -45,17 +32,21 @@ const (
 type RackAwareness string
 
 const (
-	// RackAwarenessRequired demands that writes go on after the loss of any one rack. The default.
+	// RackAwarenessRequired demands that writes go on after the loss of any one
+	// rack. The default.
 	RackAwarenessRequired RackAwareness = "Required"
-	// RackAwarenessBestEffort spreads replicas as widely as the racks allow and says what is not covered.
+	// RackAwarenessBestEffort spreads replicas as widely as the racks allow and
+	// says what is not covered.
 	RackAwarenessBestEffort RackAwareness = "BestEffort"
 )
 
-// KafkaClusterSpec declares how a Kafka cluster is reached and what holds for all of its topics.
+// KafkaClusterSpec declares how a Kafka cluster is reached and what holds for
+// all of its topics.
 type KafkaClusterSpec struct {
-	// bootstrapServers are the brokers to contact first, each as host:port (an IPv6 address in square brackets). The
-	// others are learnt from them. Name several, in different racks, so that one lost broker does not hide the cluster.
-	// From 1 to 32, each once.
+	// bootstrapServers are the brokers to contact first, each as host:port (an
+	// IPv6 address in square brackets). The others are learnt from them. Name
+	// several, in different racks, so that one lost broker does not hide the
+	// cluster. From 1 to 32, each once.
 	//
 	// +required
 	// +listType=set
@@ -67,9 +58,10 @@ type KafkaClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(s, !s.matches(':[0-9]+$') || s.matches(':([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$'))`,message="every port in `bootstrapServers` must be from 1 to 65535"
 	BootstrapServers []string `json:"bootstrapServers,omitempty"`
 
-	// clusterID pins the Kafka cluster that this object may talk to: its cluster ID, as shown by
-	// "kafka-cluster.sh cluster-id". When unset, the object is bound to the first cluster ID it reads, shown in
-	// status.clusterID. Nothing is written to a cluster with another ID.
+	// clusterID pins the Kafka cluster that this object may talk to: its cluster
+	// ID, as shown by "kafka-cluster.sh cluster-id". When unset, the object is
+	// bound to the first cluster ID it reads, shown in status.clusterID. Nothing
+	// is written to a cluster with another ID.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -77,20 +69,23 @@ type KafkaClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z0-9._=+/-]+$')`,message="`clusterID` must be a Kafka cluster ID: letters, digits and the characters . _ - = + / only"
 	ClusterID string `json:"clusterID,omitempty"`
 
-	// securityProtocol is how brokers are spoken to, in Kafka's words. PLAINTEXT neither encrypts nor authenticates.
+	// securityProtocol is how brokers are spoken to, in Kafka's words. PLAINTEXT
+	// neither encrypts nor authenticates.
 	//
 	// +optional
 	// +default="PLAINTEXT"
 	SecurityProtocol SecurityProtocol `json:"securityProtocol,omitempty"`
 
-	// enforcement is the ceiling for every topic of this cluster. Enforce: topics are created and corrected. Observe:
-	// differences are reported with a plan in words, nothing is written to Kafka. Suspended: hands off.
+	// enforcement is the ceiling for every topic of this cluster. Enforce: topics
+	// are created and corrected. Observe: differences are reported with a plan in
+	// words, nothing is written to Kafka. Suspended: hands off.
 	//
 	// +optional
 	// +default="Enforce"
 	Enforcement Enforcement `json:"enforcement,omitempty"`
 
-	// checkIntervalSeconds is how often declared topics are compared with Kafka, in seconds, from 2 to 3600.
+	// checkIntervalSeconds is how often declared topics are compared with Kafka,
+	// in seconds, from 2 to 3600.
 	//
 	// +optional
 	// +default=10
@@ -98,17 +93,20 @@ type KafkaClusterSpec struct {
 	// +kubebuilder:validation:Maximum=3600
 	CheckIntervalSeconds int32 `json:"checkIntervalSeconds,omitempty"`
 
-	// placement tells who chooses the brokers of a replica. Operator: the operator assigns each one, by racks and load.
-	// Broker: the brokers choose, for managed services that refuse explicit assignments; the result is judged all the
+	// placement tells who chooses the brokers of a replica. Operator: the operator
+	// assigns each one, by racks and load. Broker: the brokers choose, for managed
+	// services that refuse explicit assignments; the result is judged all the
 	// same.
 	//
 	// +optional
 	// +default="Operator"
 	Placement PlacementPolicy `json:"placement,omitempty"`
 
-	// rackAwareness tells whether the loss of any one rack (broker.rack, usually a zone) must be survived. Required: a
-	// topic that cannot be spread so is not created, and one that is not spread so is not Ready. BestEffort, for clusters
-	// without enough racks: replicas are spread as widely as possible, and the condition Durable says what is not covered.
+	// rackAwareness tells whether the loss of any one rack (broker.rack, usually a
+	// zone) must be survived. Required: a topic that cannot be spread so is not
+	// created, and one that is not spread so is not Ready. BestEffort, for
+	// clusters without enough racks: replicas are spread as widely as possible,
+	// and the condition Durable says what is not covered.
 	//
 	// +optional
 	// +default="Required"
@@ -117,7 +115,7 @@ type KafkaClusterSpec struct {
 	// profiles are this cluster's settings of the two profiles.
 	//
 	// +optional
-	// +default={}
+	// +default={"critical":{"replicationFactor":3},"telemetry":{"replicationFactor":3}}
 	Profiles Profiles `json:"profiles,omitempty,omitzero"`
 }
 
@@ -128,13 +126,13 @@ type Profiles struct {
 	// critical are the settings of topics with profile critical.
 	//
 	// +optional
-	// +default={}
+	// +default={"replicationFactor":3}
 	Critical ProfileSettings `json:"critical,omitempty,omitzero"`
 
 	// telemetry are the settings of topics with profile telemetry.
 	//
 	// +optional
-	// +default={}
+	// +default={"replicationFactor":3}
 	Telemetry ProfileSettings `json:"telemetry,omitempty,omitzero"`
 }
 
@@ -142,8 +140,9 @@ type Profiles struct {
 //
 // +kubebuilder:validation:MinProperties=1
 type ProfileSettings struct {
-	// replicationFactor is the number of replicas of a topic that does not choose its own: 3 or 5. min.insync.replicas
-	// follows from it: 2 with 3 replicas, 3 with 5.
+	// replicationFactor is the number of replicas of a topic that does not choose
+	// its own: 3 or 5. min.insync.replicas follows from it: 2 with 3 replicas, 3
+	// with 5.
 	//
 	// +optional
 	// +default=3
@@ -153,177 +152,9 @@ type ProfileSettings struct {
 	ReplicationFactor int32 `json:"replicationFactor,omitempty"`
 }
 
-// KafkaClusterStatus is what the operator has found out about the Kafka cluster.
-//
-// +kubebuilder:validation:MinProperties=1
-type KafkaClusterStatus struct {
-	// conditions are Ready (the cluster can be reached, is the right one and can be worked with) and, only while they are
-	// True, Reconciling (the operator is still trying, or waits) and Stalled (a person is needed; re-checked all the same).
-	//
-	// +optional
-	// +listType=map
-	// +listMapKey=type
-	// +kubebuilder:validation:MaxItems=16
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
-
-	// observedGeneration is the generation of the spec that this status speaks about; -1 until it is first judged.
-	//
-	// +optional
-	// +kubebuilder:validation:Minimum=-1
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-
-	// clusterID is the ID of the Kafka cluster that this object is bound to.
-	//
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	ClusterID string `json:"clusterID,omitempty"`
-
-	// features are the feature levels that the Kafka cluster has finalised and the operator makes use of.
-	//
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=32
-	Features []Feature `json:"features,omitempty"`
-
-	// brokers counts the cluster's brokers.
-	//
-	// +optional
-	Brokers *BrokerCounts `json:"brokers,omitempty"`
-
-	// racks are the racks (broker.rack) of the registered brokers, by name.
-	//
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=128
-	Racks []RackStatus `json:"racks,omitempty"`
-
-	// topics counts the DurableTopics of this cluster by profile and state.
-	//
-	// +optional
-	// +listType=map
-	// +listMapKey=profile
-	// +kubebuilder:validation:MaxItems=2
-	Topics []TopicCount `json:"topics,omitempty"`
-
-	// missingPermissions are the rights that the operator was refused in Kafka, each as operation and resource, such as
-	// "AlterConfigs on Topic orders".
-	//
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:items:MinLength=1
-	// +kubebuilder:validation:items:MaxLength=256
-	MissingPermissions []string `json:"missingPermissions,omitempty"`
-}
-
-// Feature is a finalised feature level of the Kafka cluster.
-type Feature struct {
-	// name is Kafka's name of the feature, such as metadata.version or eligible.leader.replicas.version.
-	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	Name string `json:"name,omitempty"`
-
-	// level is the finalised level; 0 means that the feature is off.
-	//
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	Level int32 `json:"level"`
-}
-
-// BrokerCounts tells how many brokers the Kafka cluster has.
-type BrokerCounts struct {
-	// registered counts the brokers registered with the cluster, those that are down included.
-	//
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	Registered int32 `json:"registered"`
-
-	// available counts the registered brokers that are up (not fenced).
-	//
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	Available int32 `json:"available"`
-
-	// withoutRack counts the registered brokers that have no broker.rack. With rackAwareness Required they get no replica.
-	//
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	WithoutRack int32 `json:"withoutRack"`
-
-	// racks counts the racks of the registered brokers.
-	//
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	Racks int32 `json:"racks"`
-}
-
-// RackStatus tells how many brokers a rack has.
-type RackStatus struct {
-	// name is the rack's name, the broker.rack of its brokers.
-	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	Name string `json:"name,omitempty"`
-
-	// registered counts the rack's registered brokers, those that are down included.
-	//
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	Registered int32 `json:"registered"`
-
-	// available counts the rack's registered brokers that are up (not fenced).
-	//
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	Available int32 `json:"available"`
-}
-
-// TopicCount counts the DurableTopics of one profile by state.
-type TopicCount struct {
-	// profile is the profile of the topics counted.
-	//
-	// +required
-	Profile Profile `json:"profile,omitempty"`
-
-	// total counts all topics of the profile.
-	//
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	Total int32 `json:"total"`
-
-	// ready counts the topics whose condition Ready is True.
-	//
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	Ready int32 `json:"ready"`
-
-	// durable counts the topics whose condition Durable is True.
-	//
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	Durable int32 `json:"durable"`
-
-	// drifted counts the topics whose condition Drifted is True.
-	//
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	Drifted int32 `json:"drifted"`
-
-	// stalled counts the topics whose condition Stalled is True.
-	//
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	Stalled int32 `json:"stalled"`
-}
-
-// KafkaCluster declares an Apache Kafka cluster whose topics are kept durable: how to reach it and what holds for all of
-// its DurableTopics. It belongs to the platform team.
+// KafkaCluster declares an Apache Kafka cluster whose topics are kept durable:
+// how to reach it and what holds for all of its DurableTopics. It belongs to
+// the platform team.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -338,13 +169,14 @@ type TopicCount struct {
 type KafkaCluster struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// metadata is the standard object's metadata. DurableTopics name the cluster by metadata.name; those that name none
-	// belong to the cluster called default.
+	// metadata is the standard object's metadata. DurableTopics name the cluster
+	// by metadata.name; those that name none belong to the cluster called default.
 	//
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
-	// spec declares how the Kafka cluster is reached and what holds for all of its topics.
+	// spec declares how the Kafka cluster is reached and what holds for all of its
+	// topics.
 	//
 	// +required
 	Spec KafkaClusterSpec `json:"spec,omitempty,omitzero"`
@@ -366,8 +198,9 @@ func (c *KafkaCluster) SetConditions(conditions []metav1.Condition) {
 	c.Status.Conditions = conditions
 }
 
-// ReplicationFactor returns the number of replicas that the cluster gives to topics of a profile that do not choose
-// their own: what the spec says, else DefaultReplicationFactor (an object read from the API server always says).
+// ReplicationFactor returns the number of replicas that the cluster gives to
+// topics of a profile that do not choose their own: what the spec says, else
+// DefaultReplicationFactor (an object read from the API server always says).
 func (c *KafkaCluster) ReplicationFactor(profile Profile) int32 {
 	settings := c.Spec.Profiles.Telemetry
 	if profile == ProfileCritical {

@@ -73,7 +73,8 @@ func (f *Fault) Error() string {
 // Unwrap gives the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// As finds the fault in err. An error that nobody classified is Transient with an empty reason.
+// As finds the fault in err. An error that nobody classified is Transient with an empty reason, and its words are detail:
+// nobody has promised that they are stable.
 func As(err error) *Fault {
 	if err == nil {
 		return nil
@@ -82,18 +83,20 @@ func As(err error) *Fault {
 	if errors.As(err, &f) {
 		return f
 	}
-	return &Fault{Class: Transient, Message: err.Error(), Err: err}
+	return Wrap(err, Transient, "", "something went wrong that has no name yet; it is tried again").WithDetail(err.Error())
 }
 
-// Cut shortens s to at most limit bytes without splitting a character.
+// Cut shortens s to at most limit bytes, at least 3, without splitting a character. What is not valid UTF-8 is replaced:
+// the API server would replace it too, and the status would never be equal to what was written.
 func Cut(s string, limit int) string {
+	s = strings.ToValidUTF8(s, string(utf8.RuneError))
 	if len(s) <= limit {
 		return s
 	}
 	const mark = "..."
-	s = s[:limit-len(mark)]
-	for len(s) > 0 && !utf8.ValidString(s) {
-		s = s[:len(s)-1]
+	end := max(0, limit-len(mark))
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
 	}
-	return s + mark
+	return s[:end] + mark
 }

@@ -44,7 +44,7 @@ func Differences(in Input) []Difference {
 }
 
 func topicExists(in Input) []Difference {
-	if in.View.Presence == topic.Present && in.View.Topic != nil {
+	if in.View.Shown() {
 		return nil
 	}
 	return []Difference{{
@@ -68,7 +68,8 @@ func configIsAsDeclared(in Input) []Difference {
 	return found
 }
 
-// pinned: the key has the wanted value and is set on the topic itself. A read-only key needs no pin.
+// pinned: the key has the wanted value and is set on the topic itself. A read-only key needs no pin. A key that was not
+// asked for yet differs in so far as nobody knows.
 func (in Input) pinned(kind Kind, key string) []Difference {
 	want, _ := in.Desired.Value(key)
 	have, shown := in.View.Topic.Configs[key]
@@ -76,12 +77,9 @@ func (in Input) pinned(kind Kind, key string) []Difference {
 	if same && (have.OnTopic || have.ReadOnly) {
 		return nil
 	}
-	from := have.Value
-	if !shown {
-		from = "not shown by Kafka"
-	}
 	return []Difference{{
-		Kind: kind, Key: key, From: from, To: want, Inherited: same, ReadOnly: have.ReadOnly,
+		Kind: kind, Key: key, From: have.Value, To: want, Inherited: same, ReadOnly: have.ReadOnly,
+		Unread: !shown && in.View.Incomplete, Unshown: !shown && !in.View.Incomplete,
 		Expected: in.View.Expected.Config(key, want),
 	}}
 }
@@ -121,8 +119,8 @@ func replicasSatisfyTheRule(in Input) []Difference {
 	}
 	return []Difference{{
 		Kind: ReplicasViolate, Key: "replicas", Violations: violations, From: violationText(violations, len(t.Partitions)),
-		To: fmt.Sprintf("replication factor %d, at most %d replicas of a partition in one rack",
-			in.Desired.Rule.ReplicationFactor, in.Desired.Rule.MaxPerRack()),
+		To: fmt.Sprintf("replication factor %d, min.insync.replicas %d without any one rack",
+			in.Desired.Rule.ReplicationFactor, in.Desired.Rule.MinInSyncReplicas),
 	}}
 }
 

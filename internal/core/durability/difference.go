@@ -1,14 +1,16 @@
 // Package durability compares the topic that is declared with the topic that Kafka shows. Chain is the specification: a
-// list of named checks, each of which finds one kind of difference. Health and Guarantee say whether the guarantees hold
-// now. Nothing here writes, waits or reads a clock.
+// list of named checks, each of which finds one kind of difference. Health says which partitions are weak now. Nothing
+// here writes, waits or reads a clock.
 package durability
 
 import (
 	"fmt"
+	"strings"
 
 	"durabletopic.io/operator/internal/core/placement"
 	"durabletopic.io/operator/internal/core/profile"
 	"durabletopic.io/operator/internal/core/topic"
+	"durabletopic.io/operator/internal/fault"
 )
 
 // Kind names a check; it is the label of the drift metrics.
@@ -47,10 +49,12 @@ type Difference struct {
 	Kind Kind
 	// Key is what differs: a config key, or "topic", "partitions", "replicas".
 	Key string
-	// From is what Kafka shows, To what is declared, both for people; an empty To removes.
+	// From is what Kafka shows, To what is declared. The To of ConfigLeft is empty: the topic's own value has to go.
 	From, To string
 	// Inherited: the effective value is right, but it is not set on the topic.
 	Inherited bool
+	// Unread: the key has not been asked for yet, so nobody knows. Unshown: it was asked for and Kafka does not show it.
+	Unread, Unshown bool
 	// ReadOnly: the broker lets nobody change the key.
 	ReadOnly bool
 	// Expected: Kafka has confirmed the change already; no read shows it yet.
@@ -61,17 +65,41 @@ type Difference struct {
 
 // String says what is not as declared.
 func (d Difference) String() string {
-	switch {
-	case d.Kind == TopicMissing:
+	switch d.Kind {
+	case TopicMissing:
 		return "the topic does not exist"
-	case len(d.Violations) > 0:
+	case ReplicasMoving, ReplicasViolate:
 		return d.From
-	case d.Kind == ReplicasMoving:
-		return d.From
-	case d.To == "":
-		return fmt.Sprintf("%s is %s, no longer declared", d.Key, d.From)
-	case d.Inherited:
-		return fmt.Sprintf("%s is %s by inheritance, not set on the topic", d.Key, d.From)
+	case PartitionsDiffer:
+		return fmt.Sprintf("the partition count is %s, declared %s", d.From, d.To)
+	case ConfigLeft:
+		return fmt.Sprintf("%s is %s, no longer declared", d.Key, d.Have())
+	case MinInSyncReplicasDiffers, UncleanElectionDiffers, ConfigDiffers:
 	}
-	return fmt.Sprintf("%s is %s, declared %s", d.Key, d.From, d.To)
+	if d.Inherited {
+		return fmt.Sprintf("%s is %s by inheritance, not set on the topic", d.Key, d.Have())
+	}
+	return fmt.Sprintf("%s is %s, declared %s", d.Key, d.Have(), Words(d.To))
+}
+
+// Have says what Kafka shows.
+func (d Difference) Have() string {
+	switch {
+	case d.Unread:
+		return "not read yet"
+	case d.Unshown:
+		return "not shown by Kafka"
+	}
+	return Words(d.From)
+}
+
+// maxWords bounds a config value in a text, in bytes: Kafka does not bound values, and a text has to name others too.
+const maxWords = 80
+
+// Words gives a config value as texts show it: on one line, cut, and "" when there is nothing to see.
+func Words(value string) string {
+	if value = strings.Join(strings.Fields(value), " "); value == "" {
+		return `""`
+	}
+	return fault.Cut(value, maxWords)
 }

@@ -42,10 +42,10 @@
 //
 // At the end, followers are exchanged inside racks: while two brokers of a rack differ by two or more replicas placed by
 // this call; then, between brokers that differ by one of those, while the fuller one has two or more in all above the
-// other. Evenness within a topic that exists is never spent on that, within a new one at most a difference of two.
+// other. Evenness within a topic that exists is never spent on that, within a new one only where nothing else helps.
 // For new topics whose partitions have no two replicas in one rack this always ends with a difference of at most one
-// replica of this call in every rack: because leaders differ by one at most, the fuller broker has more followers than the
-// other, so in some topic it has one to give.
+// replica of this call in every rack: because leaders differ by one at most, within each topic and in all, a broker with
+// two more than another has a follower to give in some topic in which it holds no fewer.
 //
 // # Complexity
 //

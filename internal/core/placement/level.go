@@ -30,8 +30,8 @@ func (l *ledger) worth(giver, taker int) bool {
 }
 
 // levelOnce goes through all followers once and tells whether it exchanged any. Margin is how many replicas of the topic
-// the giver must have more than the taker: 1 keeps the topic as even as it is, 0 lets a difference of two arise, which is
-// not asked of a topic that exists.
+// the giver must have more than the taker: 1 keeps the topic as even as it is, 0 makes it less even, which is not asked of
+// a topic that exists.
 func (l *ledger) levelOnce(done []assigned, margin int) bool {
 	changed := false
 	for _, a := range done {

@@ -273,11 +273,52 @@ func TestPlacePrefersIdleBrokers(t *testing.T) {
 				if leads := got[0] == 4; leads != tt.wantLeads {
 					t.Errorf("%s: replicas %v, broker 4 leads: %t", w.Topic, got, leads)
 				}
-				if member := slices.Contains(got, 4); member != tt.wantMember {
+				// When 3 leads, its rack has its replica.
+				if member := slices.Contains(got, 4); got[0] != 3 && member != tt.wantMember {
 					t.Errorf("%s: replicas %v, broker 4 holds one: %t", w.Topic, got, member)
 				}
 			}
 		})
+	}
+}
+
+// Brokers in another order, or named twice, change nothing, down to the exchanges at the end.
+func TestPlaceIgnoresOrderOfBrokers(t *testing.T) {
+	brokers := sizes(4, 4, 4)
+	load := map[int32]topic.Load{}
+	for _, b := range brokers {
+		load[b.ID] = topic.Load{Replicas: 100 * int(b.ID%5), Leaders: 10 * int(b.ID%3)}
+	}
+	wishes := manyWishes(40, 5, nil)
+	want := placement.Place(brokers, load, wishes)
+	backwards := slices.Clone(brokers)
+	slices.Reverse(backwards)
+	if diff := cmp.Diff(want, placement.Place(backwards, load, wishes)); diff != "" {
+		t.Errorf("backwards (-forwards +backwards):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, placement.Place(append(backwards, brokers...), load, wishes)); diff != "" {
+		t.Errorf("named twice (-once +twice):\n%s", diff)
+	}
+}
+
+// With more racks than replicas, what a call places is even over the racks, and load decides about the last replicas.
+func TestPlaceUsesAllRacks(t *testing.T) {
+	brokers := sizes(1, 1, 1, 1)
+	load := map[int32]topic.Load{}
+	for _, b := range brokers {
+		load[b.ID] = topic.Load{Replicas: 300, Leaders: 100}
+	}
+	load[4] = topic.Load{Replicas: 900, Leaders: 100}
+	wishes := manyWishes(8, 1, nil)
+	c := count(replicaLists(placement.Place(brokers, load, wishes))...)
+	if diff := cmp.Diff(map[int32]int{1: 6, 2: 6, 3: 6, 4: 6}, c.replicas); diff != "" {
+		t.Errorf("replicas of eight topics (-want +got):\n%s", diff)
+	}
+	for _, w := range wishes {
+		got := placement.Place(brokers, load, []placement.Wish{w})[0].Replicas[0]
+		if slices.Contains(got, 4) {
+			t.Errorf("%s alone: replicas %v, want none on broker 4, which holds most", w.Topic, got)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,16 +30,17 @@ type guard func(Input, durability.Difference) *Held
 func guards(kind durability.Kind) []guard {
 	switch kind {
 	case durability.TopicMissing:
-		return []guard{topicIsReadable, createIsNotUnderWay, absenceIsProven, nameIsFree, refusedBefore, replicasFindRoom,
-			partitionCountIsKnown}
+		return []guard{topicIsReadable, createIsNotUnderWay, absenceIsProven, nameIsFree, isFoughtOver, refusedBefore, replicasFindRoom, partitionCountIsKnown}
 	case durability.MinInSyncReplicasDiffers:
-		return []guard{isExpected, isReadOnly, replicasComeFirst, eligibleLeadersAreKept, isFoughtOver, refusedBefore}
+		return []guard{topicIsReadable, isExpected, wasRead, isReadOnly, replicasComeFirst, eligibleLeadersAreKept,
+			isFoughtOver, refusedBefore}
 	case durability.UncleanElectionDiffers:
-		return []guard{isExpected, isReadOnly, everyPartitionHasALeader, isFoughtOver, refusedBefore}
+		return []guard{topicIsReadable, isExpected, wasRead, isReadOnly, everyPartitionHasALeader, isFoughtOver,
+			refusedBefore}
 	case durability.ConfigDiffers, durability.ConfigLeft:
-		return []guard{isExpected, isReadOnly, isFoughtOver, refusedBefore}
+		return []guard{topicIsReadable, isExpected, wasRead, isReadOnly, isFoughtOver, refusedBefore}
 	case durability.PartitionsDiffer:
-		return []guard{partitionsOnlyGrow, isExpected, nothingMoves, refusedBefore, newReplicasFindRoom}
+		return []guard{partitionsOnlyGrow, topicIsReadable, isExpected, nothingMoves, refusedBefore, newReplicasFindRoom}
 	case durability.ReplicasMoving:
 		return []guard{movesAreWaitedFor}
 	case durability.ReplicasViolate:
@@ -51,10 +53,15 @@ func because(class fault.Class, reason, format string, args ...any) *Held {
 	return &Held{Why: fault.New(class, reason, format, args...)}
 }
 
+// topicIsReadable: what cannot be read now is not changed, for it may look otherwise than the last facts.
 func topicIsReadable(in Input, _ durability.Difference) *Held {
-	if in.View.Problem != nil {
-		return &Held{Why: fault.As(in.View.Problem)}
+	if in.View.Problem == nil {
+		return nil
 	}
+	return &Held{Why: fault.As(in.View.Problem)}
+}
+
+func topicWasLookedFor(in Input, _ durability.Difference) *Held {
 	switch in.View.Presence {
 	case topic.Missing, topic.Absent:
 		return nil
@@ -75,15 +82,15 @@ func absenceIsProven(in Input, _ durability.Difference) *Held {
 		return nil
 	}
 	return because(fault.Waiting, v1alpha1.ReasonTopicVanished,
-		"a broker no longer knows topic %q; it is created again only when a second broker confirms that it is gone",
-		in.Desired.Topic)
+		"a broker no longer knows topic %q; it counts as gone, and is created again, only when a second broker confirms it. "+
+			"Bring back other brokers if only one is up", in.Desired.Topic)
 }
 
 func nameIsFree(in Input, _ durability.Difference) *Held {
 	switch {
 	case topic.IsInternal(in.Desired.Topic):
 		return because(fault.Blocked, v1alpha1.ReasonInternalTopic,
-			"topic %q belongs to Kafka itself and is created by the brokers only", in.Desired.Topic)
+			"topic %q belongs to Kafka itself and is created by the brokers only: delete this object", in.Desired.Topic)
 	case in.View.Collision != "":
 		return because(fault.Blocked, v1alpha1.ReasonTopicNameCollision,
 			"topic %q cannot be created: to Kafka its name equals that of the existing topic %q ('.' and '_' are the same "+
@@ -93,11 +100,11 @@ func nameIsFree(in Input, _ durability.Difference) *Held {
 }
 
 func replicasFindRoom(in Input, _ durability.Difference) *Held {
-	return shortage(placement.Feasible(in.View.Cluster.Brokers, in.Desired.Rule))
+	return shortage("the topic is not created", placement.Feasible(in.View.Cluster.Brokers, in.Desired.Rule))
 }
 
-func newReplicasFindRoom(in Input, _ durability.Difference) *Held {
-	return shortage(placement.Feasible(in.View.Cluster.Brokers, in.ruleForNewPartitions()))
+func newReplicasFindRoom(in Input, d durability.Difference) *Held {
+	return shortage(d.String(), placement.Feasible(in.View.Cluster.Brokers, in.ruleForNewPartitions()))
 }
 
 // Shortage gives a shortage of brokers its class: too few registered needs a person, fenced ones come back.
@@ -109,11 +116,13 @@ func Shortage(s *placement.Shortage) *fault.Fault {
 	return fault.New(class, string(s.Kind), "%s", s)
 }
 
-func shortage(s *placement.Shortage) *Held {
+func shortage(what string, s *placement.Shortage) *Held {
 	if s == nil {
 		return nil
 	}
-	return &Held{Why: Shortage(s)}
+	f := Shortage(s)
+	f.Message = what + ": " + f.Message
+	return &Held{Why: f}
 }
 
 func partitionCountIsKnown(in Input, _ durability.Difference) *Held {
@@ -121,8 +130,8 @@ func partitionCountIsKnown(in Input, _ durability.Difference) *Held {
 		return nil
 	}
 	return because(fault.Blocked, v1alpha1.ReasonNotAuthorized,
-		"the brokers' num.partitions cannot be read, so the number of partitions is unknown: grant DESCRIBE_CONFIGS on "+
-			"the Cluster or set spec.partitions")
+		"the topic is not created: the brokers' num.partitions cannot be read, so the number of partitions is unknown; grant "+
+			"the operator DESCRIBE_CONFIGS on the Cluster, or set spec.partitions")
 }
 
 func isExpected(_ Input, d durability.Difference) *Held {
@@ -136,12 +145,21 @@ func isExpected(_ Input, d durability.Difference) *Held {
 	return because(fault.Waiting, reason, "Kafka has accepted %s; the brokers do not show it yet", d.Key)
 }
 
+// wasRead: what is not known is not overwritten.
+func wasRead(_ Input, d durability.Difference) *Held {
+	if !d.Unread {
+		return nil
+	}
+	return because(fault.Waiting, v1alpha1.ReasonNotObservedYet, "%s has not been read from Kafka yet", d.Key)
+}
+
 func isReadOnly(_ Input, d durability.Difference) *Held {
 	if !d.ReadOnly {
 		return nil
 	}
 	return because(fault.Blocked, v1alpha1.ReasonReadOnlyConfig,
-		"%s is %s and the brokers let nobody change it (read-only); declared is %s", d.Key, d.From, d.To)
+		"%s is read-only in this Kafka cluster: it is %s, declared %s; have it changed by whoever runs the cluster, or declare "+
+			"what it allows", d.Key, d.Have(), durability.Words(d.To))
 }
 
 func refusedBefore(in Input, d durability.Difference) *Held {
@@ -156,32 +174,40 @@ func isFoughtOver(in Input, d durability.Difference) *Held {
 	if !f.Lasts(in.Now) || !f.Until().After(in.Now) {
 		return nil
 	}
-	held := because(fault.Blocked, v1alpha1.ReasonDriftFight, "%s", FightText(d.Key, d.From, d.To))
+	held := because(fault.Blocked, v1alpha1.ReasonDriftFight, "%s", fightText(d))
 	held.Until = f.Until()
 	return held
 }
 
-// FightText names both values of a key that somebody else keeps changing back.
-func FightText(key, theirs, ours string) string {
-	if ours == "" {
-		ours = "its default"
+// fightText names both values of a key that somebody else keeps changing back.
+func fightText(d durability.Difference) string {
+	const cure = "it is corrected with growing delay, up to 5 minutes; find the other writer (audit log of the brokers, " +
+		"other operators, scripts) and let one of the two win"
+	if d.Kind == durability.TopicMissing {
+		return fmt.Sprintf("somebody keeps deleting topic %q; %s", d.To, cure)
 	}
-	return fmt.Sprintf("somebody keeps setting %s to %s, declared is %s; it is corrected with growing delay: find the other "+
-		"writer (broker audit log, other operators, scripts)", key, theirs, ours)
+	switch {
+	case d.Inherited:
+		return fmt.Sprintf("somebody keeps removing %s from the topic, declared is %s; %s", d.Key, durability.Words(d.To), cure)
+	case d.Kind == durability.ConfigLeft:
+		return fmt.Sprintf("somebody keeps setting %s to %s, which is no longer declared; %s", d.Key, d.Have(), cure)
+	}
+	return fmt.Sprintf("somebody keeps setting %s to %s, declared is %s; %s", d.Key, d.Have(), durability.Words(d.To), cure)
 }
 
-// replicasComeFirst: while replicas are missing, min.insync.replicas is not raised or pinned, or acks=all producers would
-// wait for replicas that do not exist yet. Lowering it to the declared value is always possible.
+// replicasComeFirst: while replicas are missing, min.insync.replicas is not raised, or acks=all producers would wait for
+// replicas that do not exist yet. Lowering it to the declared value, and pinning what counts already, are always possible.
 func replicasComeFirst(in Input, d durability.Difference) *Held {
-	if !d.Inherited && lowers(d) {
+	if d.Inherited || lowers(d) {
 		return nil
 	}
 	t, rf := in.View.Topic, in.Desired.Rule.ReplicationFactor
 	for _, p := range t.Partitions {
 		if int32(len(p.Replicas)) < rf || len(p.Adding) > 0 {
 			return because(fault.Waiting, v1alpha1.ReasonMinInSyncReplicasHeld,
-				"min.insync.replicas stays %s until every partition has its %d replicas (partition %d has %d, %d in sync): "+
-					"otherwise acks=all producers would be stopped", d.From, rf, p.Index, len(p.Replicas), len(p.ISR))
+				"min.insync.replicas is %s, declared %s; it is changed when every partition has its %d replicas (partition %d "+
+					"has %d, in sync: %d), since before that it could stop acks=all producers",
+				d.Have(), d.To, rf, p.Index, len(p.Replicas), len(p.ISR))
 		}
 	}
 	return nil
@@ -203,19 +229,35 @@ func eligibleLeadersAreKept(in Input, d durability.Difference) *Held {
 		empty := len(p.ELR) == 0 && len(p.LastKnownELR) == 0
 		if !empty && int32(len(p.ISR)) < in.Desired.Rule.MinInSyncReplicas {
 			return because(fault.Waiting, v1alpha1.ReasonMinInSyncReplicasHeld,
-				"min.insync.replicas stays %s: partition %d has %d in-sync replicas and a change would erase who else holds all "+
-					"confirmed records (brokers %v); waiting for %d in-sync replicas", d.From, p.Index, len(p.ISR),
-				safeOthers(p), in.Desired.Rule.MinInSyncReplicas)
+				"%s; it is changed when partition %d has %d replicas in sync (now %d), since any change now would erase Kafka's "+
+					"record of who else can lead it: %s. Bring back %s",
+				d, p.Index, in.Desired.Rule.MinInSyncReplicas, len(p.ISR), brokers(safeOthers(p)), brokers(outOfSync(p)))
 		}
 	}
 	return nil
 }
 
+// safeOthers are the replicas that Kafka records as eligible leaders, else as the last known one.
 func safeOthers(p topic.Partition) []int32 {
 	if len(p.ELR) > 0 {
 		return p.ELR
 	}
 	return p.LastKnownELR
+}
+
+func outOfSync(p topic.Partition) []int32 {
+	return slices.DeleteFunc(slices.Sorted(slices.Values(p.Replicas)), func(id int32) bool { return slices.Contains(p.ISR, id) })
+}
+
+func brokers(ids []int32) string {
+	words := make([]string, 0, len(ids))
+	for _, id := range ids {
+		words = append(words, fmt.Sprint(id))
+	}
+	if len(ids) == 1 {
+		return "broker " + words[0]
+	}
+	return "brokers " + strings.Join(words, ", ")
 }
 
 // everyPartitionHasALeader: on a leaderless partition, setting unclean.leader.election.enable to true elects at once a
@@ -227,9 +269,9 @@ func everyPartitionHasALeader(in Input, d durability.Difference) *Held {
 	for _, p := range in.View.Topic.Partitions {
 		if p.Leader == topic.NoLeader {
 			return because(fault.Waiting, v1alpha1.ReasonUncleanElectionHeld,
-				"unclean.leader.election.enable stays %s: partition %d has no leader, and true would elect a replica that may lack "+
-					"confirmed records; it is set when every partition has a leader. Bring the brokers back, or decide yourself "+
-					"with kafka-leader-election.sh", d.From, p.Index)
+				"%s; it is changed when every partition has a leader: on partition %d, which has none, it would at once elect a "+
+					"replica that may lack confirmed records. Bring back %s, or decide for such an election yourself with "+
+					"kafka-leader-election.sh", d, p.Index, brokers(p.Replicas))
 		}
 	}
 	return nil
@@ -240,20 +282,19 @@ func partitionsOnlyGrow(in Input, d durability.Difference) *Held {
 		return nil
 	}
 	return because(fault.Invalid, v1alpha1.ReasonPartitionDecreaseUnsupported,
-		"the topic has %s partitions, declared are %s, and Kafka cannot take partitions away: set spec.partitions to %s or more",
-		d.From, d.To, d.From)
+		"%s, and Kafka cannot take partitions away: set spec.partitions to %s or more", d, d.From)
 }
 
-func nothingMoves(in Input, _ durability.Difference) *Held {
+func nothingMoves(in Input, d durability.Difference) *Held {
 	for _, p := range in.View.Topic.Partitions {
 		if p.Reassigning() {
 			return because(fault.Waiting, v1alpha1.ReasonAddingPartitions,
-				"partitions are added when the running reassignment of partition %d is done", p.Index)
+				"%s; partitions are added when the running reassignment of partition %d is done", d, p.Index)
 		}
 	}
 	return nil
 }
 
 func movesAreWaitedFor(_ Input, d durability.Difference) *Held {
-	return because(fault.Waiting, v1alpha1.ReasonMovingReplicas, "%s", d.From)
+	return because(fault.Waiting, v1alpha1.ReasonMovingReplicas, "%s; wait until they are done", d.From)
 }

@@ -34,7 +34,9 @@ type Held struct {
 // Plan is what to do now, in order, and what is held back.
 type Plan struct {
 	Steps []Step
-	Held  []Held
+	// Due are the differences that Steps correct.
+	Due  []durability.Difference
+	Held []Held
 	// Released are keys that are left as they stand and no longer owned, since their default may delete data.
 	Released []string
 }
@@ -52,6 +54,7 @@ func Make(in Input) Plan {
 			p.Held = append(p.Held, *held)
 			continue
 		}
+		p.Due = append(p.Due, d)
 		switch d.Kind {
 		case durability.TopicMissing:
 			p.Steps = append(p.Steps, in.create())

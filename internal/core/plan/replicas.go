@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"fmt"
-
 	"durabletopic.io/operator/api/v1alpha1"
 	"durabletopic.io/operator/internal/core/durability"
 	"durabletopic.io/operator/internal/core/placement"
@@ -11,21 +9,28 @@ import (
 )
 
 // replicasAreNotMoved says why replica lists that break the rule stay as they are: the cluster has no room for right
-// ones, or it has and a person must move them.
+// ones, or it has and a person must move them. A broker that has left is named first: to bring it back cures more than
+// room elsewhere.
 func replicasAreNotMoved(in Input, d durability.Difference) *Held {
-	if s := placement.Feasible(in.View.Cluster.Brokers, in.Desired.Rule); s != nil && s.Kind != placement.WaitingForBrokers {
-		f := Shortage(s)
-		f.Message = fmt.Sprintf("%s. %s", d.From, f.Message)
-		return &Held{Why: f}
+	reason := ViolationReason(d.Violations)
+	s := placement.Feasible(in.View.Cluster.Brokers, in.Desired.Rule)
+	noRoom := s != nil && s.Kind != placement.WaitingForBrokers
+	switch {
+	case noRoom && reason == v1alpha1.ReasonReplicaOnMissingBroker:
+		return because(fault.Blocked, reason, "%s. Bring the missing brokers back, or make room for the replicas: %s", d.From, s)
+	case noRoom:
+		return because(fault.Blocked, string(s.Kind), "%s. There is no room for right replicas: %s", d.From, s)
+	case reason == v1alpha1.ReasonReplicaOnMissingBroker:
+		return because(fault.Blocked, reason, "%s. Bring the missing brokers back, or reassign the replicas with "+
+			"kafka-reassign-partitions.sh: the operator does not do that on an existing topic", d.From)
 	}
-	return because(fault.Blocked, reasonOf(d.Violations),
-		"%s. Replicas of an existing topic are not moved by the operator: move them with kafka-reassign-partitions.sh",
-		d.From)
+	return because(fault.Blocked, reason, "%s. Reassign the replicas with kafka-reassign-partitions.sh: the operator does "+
+		"not do that on an existing topic", d.From)
 }
 
-// reasonOf names the gravest kind of violation: a replica that cannot come back, then one that is not there, then a rack
-// that holds too many.
-func reasonOf(violations []placement.Violation) string {
+// ViolationReason names the gravest kind of violation: a replica that cannot come back, then one that is not there, then a
+// rack that holds too many.
+func ViolationReason(violations []placement.Violation) string {
 	reasons := map[placement.ViolationKind]string{
 		placement.MissingBroker:   v1alpha1.ReasonReplicaOnMissingBroker,
 		placement.TooFewReplicas:  v1alpha1.ReasonReplicationFactorViolation,

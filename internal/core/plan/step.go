@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"durabletopic.io/operator/internal/core/durability"
 	"durabletopic.io/operator/internal/core/placement"
 )
 
@@ -35,18 +36,18 @@ func (s CreateTopic) TopicName() string { return s.Name }
 
 // String says what would be done.
 func (s CreateTopic) String() string {
-	partitions := "the brokers' num.partitions"
+	partitions := "as the brokers' num.partitions"
 	if s.Partitions > 0 {
-		partitions = fmt.Sprintf("%d partitions", s.Partitions)
+		partitions = fmt.Sprint(s.Partitions)
 	}
 	configs := maps.Clone(s.Locks)
 	maps.Copy(configs, s.Config)
 	pairs := make([]string, 0, len(configs))
 	for _, k := range slices.Sorted(maps.Keys(configs)) {
-		pairs = append(pairs, k+"="+configs[k])
+		pairs = append(pairs, k+"="+durability.Words(configs[k]))
 	}
-	return fmt.Sprintf("create topic %q with %s, replication factor %d, %s", s.Name, partitions,
-		s.Rule.ReplicationFactor, strings.Join(pairs, " "))
+	return fmt.Sprintf("create topic %q: partitions %s, replication factor %d, %s", s.Name, partitions,
+		s.Rule.ReplicationFactor, strings.Join(pairs, ", "))
 }
 
 // Lane keeps kinds of config changes in requests of their own, so that a value refused in one never delays another.
@@ -90,13 +91,13 @@ func (s AlterConfigs) String() string {
 func (c ConfigChange) String() string {
 	switch {
 	case c.To == nil:
-		return fmt.Sprintf("remove %s (now %s)", c.Key, c.From)
-	case c.From == *c.To:
-		return fmt.Sprintf("pin %s=%s on the topic", c.Key, *c.To)
+		return fmt.Sprintf("remove %s (now %s)", c.Key, durability.Words(c.From))
+	case c.From == *c.To && c.From != "":
+		return fmt.Sprintf("pin %s=%s on the topic", c.Key, durability.Words(*c.To))
 	case c.From == "":
-		return fmt.Sprintf("set %s=%s", c.Key, *c.To)
+		return fmt.Sprintf("set %s=%s", c.Key, durability.Words(*c.To))
 	}
-	return fmt.Sprintf("set %s=%s (now %s)", c.Key, *c.To, c.From)
+	return fmt.Sprintf("set %s=%s (now %s)", c.Key, durability.Words(*c.To), durability.Words(c.From))
 }
 
 // AddPartitions raises the partition count.

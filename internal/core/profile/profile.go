@@ -48,10 +48,18 @@ func Desire(t *v1alpha1.DurableTopic, cluster v1alpha1.KafkaClusterSpec) Desired
 			BestEffort:        cluster.RackAwareness == v1alpha1.RackAwarenessBestEffort,
 		},
 		Unclean:  t.Spec.Profile == v1alpha1.ProfileTelemetry,
-		Config:   maps.Clone(t.Spec.Config),
+		Config:   declarable(t.Spec.Config),
 		ByBroker: cluster.Placement == v1alpha1.PlacementBroker,
 		Mode:     Stricter(t.Spec.Enforcement, cluster.Enforcement),
 	}
+}
+
+// declarable leaves out the keys that no declaration may set. Admission refuses them; whatever got past it never reaches
+// Kafka, so that the profile wins.
+func declarable(config map[string]string) map[string]string {
+	kept := maps.Clone(config)
+	maps.DeleteFunc(kept, func(key, _ string) bool { return topic.IsReserved(key) })
+	return kept
 }
 
 func replicationFactor(spec v1alpha1.DurableTopicSpec, profiles v1alpha1.Profiles) int32 {

@@ -128,6 +128,17 @@ func IsInternal(name string) bool {
 	return false
 }
 
+// IsReserved tells whether a config key is not for declarations: the keys of the profiles, and the replication throttles,
+// which belong to whoever moves replicas.
+func IsReserved(key string) bool {
+	switch key {
+	case MinInSyncReplicas, UncleanLeaderElection,
+		"leader.replication.throttled.replicas", "follower.replication.throttled.replicas":
+		return true
+	}
+	return false
+}
+
 // DefaultMayDeleteData tells whether going back to the default of a config key could make Kafka delete records that the
 // present value keeps.
 func DefaultMayDeleteData(key string) bool {

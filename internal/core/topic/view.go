@@ -62,6 +62,12 @@ type View struct {
 	Collision string
 }
 
+// Shown tells whether Topic is what Kafka shows now. A topic without partitions is none: no topic of Kafka is like that, so
+// such a read says nothing.
+func (v View) Shown() bool {
+	return v.Presence == Present && v.Topic != nil && len(v.Topic.Partitions) > 0
+}
+
 // Expected are confirmed writes that reads have not shown yet, each for at most half a minute (creation: a minute).
 type Expected struct {
 	Created    bool               // a create was answered with success

@@ -27,7 +27,7 @@ func (v *builder) set(kind string, status metav1.ConditionStatus, reason, words,
 	}
 	message = fault.Cut(message, maxMessage)
 	old := find(v.status.Conditions, kind)
-	if detail != "" && old != nil && old.Status == status && old.Reason == reason && strings.HasPrefix(old.Message, words) {
+	if detail != "" && old != nil && old.Status == status && old.Reason == reason && strings.HasPrefix(old.Message, words+": ") {
 		message = old.Message
 	}
 	meta.SetStatusCondition(&v.status.Conditions, metav1.Condition{

@@ -66,6 +66,7 @@ const (
 // Judge gives the verdict.
 func Judge(in Input) Verdict {
 	v := &builder{Input: in, status: *in.Previous.DeepCopy()}
+	v.status.TopicName = in.Desired.Topic
 	switch {
 	case in.Refusal != nil:
 		v.refused()
@@ -73,9 +74,10 @@ func Judge(in Input) Verdict {
 		v.suspended()
 	case !in.View.Contact.InTouch:
 		v.outOfTouch()
-	case in.View.Presence == topic.NotRead:
+	case in.View.Problem != nil && in.View.Presence != topic.Hidden:
+		v.unreadable()
+	case v.aboutToBeRead(), v.aboutToShow(), v.aboutToBeConfirmed():
 		v.quiet = true
-		v.after(waitingTime)
 	default:
 		v.judged()
 	}
@@ -102,6 +104,13 @@ func (v *builder) after(d time.Duration) {
 	}
 }
 
+// lookAgain asks for another look after the time that suits the class of trouble.
+func (v *builder) lookAgain(class fault.Class) {
+	v.after(map[fault.Class]time.Duration{
+		fault.Transient: retryTime, fault.Waiting: waitingTime, fault.Blocked: blockedTime, fault.Invalid: blockedTime,
+	}[class])
+}
+
 func (v *builder) refused() {
 	f := v.Refusal
 	v.status.Plan = nil
@@ -111,7 +120,7 @@ func (v *builder) refused() {
 	v.unknown(v1alpha1.ConditionDurable, f.Reason, "not judged: "+f.Message)
 	v.notDrifted()
 	v.notReady(f)
-	v.after(map[fault.Class]time.Duration{fault.Transient: retryTime, fault.Waiting: waitingTime}[f.Class])
+	v.lookAgain(f.Class)
 }
 
 // forgetTopic: an object that does not own a topic shows nothing of it.
@@ -129,61 +138,7 @@ func (v *builder) suspended() {
 	v.progress(v1alpha1.ConditionStalled, v1alpha1.ReasonSuspended, words)
 }
 
-// outOfTouch: inside the grace nothing moves, except that a new generation cannot be called Ready.
-func (v *builder) outOfTouch() {
-	contact := v.View.Contact
-	out := v.Now.Sub(contact.Since)
-	switch {
-	case !contact.Lost(v.Now) && v.judgedBefore():
-		v.quiet = true
-		v.after(contact.Grace - out + time.Second)
-		return
-	case out < settleTime:
-		v.quiet = true
-		v.after(settleTime - out)
-		return
-	}
-	f := fault.As(contact.Fault)
-	if f == nil || f.Reason == "" {
-		f = fault.New(fault.Transient, v1alpha1.ReasonKafkaUnreachable, "Kafka does not answer")
-	}
-	words := "the topic cannot be judged: " + f.Message
-	v.unknown(v1alpha1.ConditionDurable, v1alpha1.ReasonKafkaUnreachable, words)
-	v.unknown(v1alpha1.ConditionReady, v1alpha1.ReasonKafkaUnreachable, words)
-	if f.Class == fault.Blocked || f.Class == fault.Invalid {
-		v.progress(v1alpha1.ConditionStalled, f.Reason, words)
-		return
-	}
-	v.progress(v1alpha1.ConditionReconciling, v1alpha1.ReasonKafkaUnreachable, words)
-}
-
-// judgedBefore tells whether the previous status speaks about this generation.
-func (v *builder) judgedBefore() bool {
-	ready := find(v.Previous.Conditions, v1alpha1.ConditionReady)
-	return ready != nil && ready.ObservedGeneration == v.Generation
-}
-
-// aboutToShow: all that remains has been confirmed by Kafka a moment ago. Brokers show it within milliseconds to seconds;
-// a status in between would only flap.
-func (v *builder) aboutToShow() bool {
-	wait := v.DoneAt.Add(settleTime).Sub(v.Now)
-	if v.DoneAt.IsZero() || wait <= 0 || len(v.Failures) > 0 || len(v.Remaining.Steps) > 0 || len(v.Remaining.Held) == 0 {
-		return false
-	}
-	for _, h := range v.Remaining.Held {
-		if !h.Difference.Expected {
-			return false
-		}
-	}
-	v.quiet = true
-	v.after(wait)
-	return true
-}
-
 func (v *builder) judged() {
-	if v.aboutToShow() {
-		return
-	}
 	v.evidence()
 	v.durable()
 	v.tellPlan()
@@ -194,9 +149,7 @@ func (v *builder) judged() {
 		return
 	}
 	v.notReady(f)
-	v.after(map[fault.Class]time.Duration{
-		fault.Transient: retryTime, fault.Waiting: waitingTime, fault.Blocked: blockedTime, fault.Invalid: blockedTime,
-	}[f.Class])
+	v.lookAgain(f.Class)
 	for _, h := range v.Remaining.Held {
 		if !h.Until.IsZero() {
 			v.after(max(h.Until.Sub(v.Now), time.Millisecond))

@@ -1,0 +1,222 @@
+package durabletopic
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"durabletopic.io/operator/api/v1alpha1"
+	"durabletopic.io/operator/internal/core/ownership"
+	"durabletopic.io/operator/internal/core/plan"
+	"durabletopic.io/operator/internal/core/profile"
+	"durabletopic.io/operator/internal/core/topic"
+	"durabletopic.io/operator/internal/core/verdict"
+	"durabletopic.io/operator/internal/fault"
+)
+
+// pass is one reconcile of one object: what was gathered, then what became of it.
+type pass struct {
+	c       *Controller
+	key     string
+	object  *v1alpha1.DurableTopic
+	desired profile.Desired
+	memory  *memory
+	refusal *fault.Fault
+	kafka   Kafka // nil: not connected yet
+	view    topic.View
+
+	plan     plan.Plan // of the facts as they are now
+	failures []*fault.Fault
+	owned    []string
+	rounds   int // of planning and executing
+}
+
+// gather reads what a decision needs, all of it from memory.
+func (c *Controller) gather(ctx context.Context, t *v1alpha1.DurableTopic) (*pass, error) {
+	key := client.ObjectKeyFromObject(t).String()
+	p := &pass{c: c, key: key, object: t, memory: c.memories.of(key, t), owned: t.Status.OwnedConfig}
+	cluster := &v1alpha1.KafkaCluster{}
+	err := c.Client.Get(ctx, client.ObjectKey{Name: t.ClusterName()}, cluster)
+	p.desired = profile.Desire(t, cluster.Spec)
+	switch {
+	case apierrors.IsNotFound(err):
+		p.refusal = fault.New(fault.Blocked, v1alpha1.ReasonKafkaClusterNotFound,
+			"there is no KafkaCluster %q: create it, or name another in a new object", t.ClusterName())
+	case err != nil:
+		return nil, err
+	default:
+		if p.refusal, err = c.rival(ctx, t, cluster); err != nil {
+			return nil, err
+		}
+	}
+	p.connect()
+	return p, nil
+}
+
+// connect declares the topic to its Kafka cluster and takes a view; an object that does not act takes its declaration back.
+func (p *pass) connect() {
+	acts := p.acts()
+	cluster, name := p.object.ClusterName(), p.desired.Topic
+	if !acts || p.memory.cluster != cluster || p.memory.topic != name {
+		p.c.withdraw(p.key, p.memory)
+	}
+	p.view = topic.View{Contact: topic.Contact{Since: p.now(), Grace: time.Minute}}
+	if !acts {
+		return
+	}
+	kafka, ok := p.c.Cluster(cluster)
+	if !ok {
+		return
+	}
+	p.kafka = kafka
+	p.c.memories.declare(p.key, p.memory, cluster, name)
+	kafka.Declare(p.key, topic.Ask{Name: name, Keys: p.keys()}, p.known())
+	p.view = kafka.View(name)
+	p.refuseUnfit()
+	p.meet()
+}
+
+// acts tells whether the object looks at Kafka at all.
+func (p *pass) acts() bool {
+	return p.refusal == nil && p.desired.Mode != v1alpha1.EnforcementSuspended
+}
+
+// keys are the configs to read: those wanted and those that may have to go.
+func (p *pass) keys() []string {
+	keys := slices.Collect(maps.Keys(p.desired.Locks()))
+	keys = slices.AppendSeq(keys, maps.Keys(p.desired.Config))
+	keys = append(keys, p.object.Status.OwnedConfig...)
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// known tells whether the topic was seen before.
+func (p *pass) known() bool { return p.object.Status.TopicID != "" && !p.memory.awaited }
+
+func (p *pass) now() time.Time { return p.c.Now() }
+
+// refuseUnfit refuses what only Kafka itself can tell: brokers too old, topics that are Kafka's own.
+func (p *pass) refuseUnfit() {
+	switch {
+	case p.view.Cluster != nil && len(p.view.Cluster.Missing) > 0:
+		p.refusal = fault.New(fault.Blocked, v1alpha1.ReasonUnsupportedBrokers,
+			"the brokers lack the Kafka APIs %v; Apache Kafka 4.0 or newer is needed", p.view.Cluster.Missing)
+	case p.view.Topic != nil && p.view.Topic.Internal:
+		p.refusal = fault.New(fault.Blocked, v1alpha1.ReasonInternalTopic,
+			"topic %q is one of Kafka's internal topics and is left alone: delete this object", p.desired.Topic)
+	}
+}
+
+// meet recognises the topic: ours that became visible, or another one under the same name.
+func (p *pass) meet() {
+	if p.view.Presence != topic.Present {
+		return
+	}
+	id := p.view.Topic.ID.String()
+	if before := p.object.Status.TopicID; before != "" && before != id && !p.memory.awaited {
+		p.memory.deeds.Replaced = true
+		p.memory.did(p.now())
+	}
+	p.memory.awaited = false
+	if len(p.memory.settled) == 0 && p.wasReady(id) {
+		p.memory.settled = p.wanted()
+	}
+}
+
+// wasReady tells whether the last status says that this topic was as this generation declares.
+func (p *pass) wasReady(id string) bool {
+	s := p.object.Status
+	return s.TopicID == id && s.ObservedGeneration == p.object.Generation
+}
+
+// wanted are all keys the declaration speaks about, with their values.
+func (p *pass) wanted() map[string]string {
+	wanted := p.desired.Locks()
+	maps.Copy(wanted, p.desired.Config)
+	wanted["topic"] = p.desired.Topic
+	wanted["replicas"] = strconv.Itoa(int(p.desired.Rule.ReplicationFactor))
+	if p.desired.Partitions > 0 {
+		wanted["partitions"] = strconv.Itoa(int(p.desired.Partitions))
+	}
+	return wanted
+}
+
+// rival finds who acts instead of this object: an older KafkaCluster on the same Kafka, or an older object for the
+// same topic.
+func (c *Controller) rival(ctx context.Context, t *v1alpha1.DurableTopic, own *v1alpha1.KafkaCluster) (*fault.Fault, error) {
+	var clusters v1alpha1.KafkaClusterList
+	if err := c.Client.List(ctx, &clusters); err != nil {
+		return nil, err
+	}
+	var topics v1alpha1.DurableTopicList
+	if err := c.Client.List(ctx, &topics, client.MatchingFields{indexTopicName: t.KafkaTopicName()}); err != nil {
+		return nil, err
+	}
+	acting := actingClusters(clusters.Items)
+	owner := ownership.Owner(claims(topics.Items, identity(own), acting))
+	if owner != nil && owner.UID != string(t.UID) {
+		return fault.New(fault.Blocked, v1alpha1.ReasonTopicOwnedByAnother,
+			"topic %q belongs to the older DurableTopic %s; this object neither changes nor deletes it: delete one of the two",
+			t.KafkaTopicName(), owner), nil
+	}
+	if winner := acting[identity(own)]; winner.UID != string(own.UID) {
+		return fault.New(fault.Blocked, v1alpha1.ReasonKafkaOwnedByAnother,
+			"KafkaCluster %q reaches the same Kafka as the older KafkaCluster %q, which alone acts: declare the topic there",
+			own.Name, winner.Name), nil
+	}
+	return nil, nil
+}
+
+// identity is the Kafka a KafkaCluster stands for: the recorded cluster ID, and until then only itself.
+func identity(cluster *v1alpha1.KafkaCluster) string {
+	if cluster.Status.ClusterID != "" {
+		return "id:" + cluster.Status.ClusterID
+	}
+	return "name:" + cluster.Name
+}
+
+// actingClusters gives the one KafkaCluster that acts for each Kafka.
+func actingClusters(clusters []v1alpha1.KafkaCluster) map[string]ownership.Claim {
+	byKafka := map[string][]ownership.Claim{}
+	for i := range clusters {
+		cl := &clusters[i]
+		byKafka[identity(cl)] = append(byKafka[identity(cl)], ownership.Claim{
+			Name: cl.Name, UID: string(cl.UID), Created: cl.CreationTimestamp.Time, Eligible: cl.DeletionTimestamp.IsZero(),
+		})
+	}
+	acting := map[string]ownership.Claim{}
+	for id, claims := range byKafka {
+		if owner := ownership.Owner(claims); owner != nil {
+			acting[id] = *owner
+		}
+	}
+	return acting
+}
+
+// claims are the objects that name a topic of the Kafka with that identity through the KafkaCluster that acts for it.
+func claims(topics []v1alpha1.DurableTopic, kafka string, acting map[string]ownership.Claim) []ownership.Claim {
+	list := make([]ownership.Claim, 0, len(topics))
+	for i := range topics {
+		t := &topics[i]
+		list = append(list, ownership.Claim{
+			Namespace: t.Namespace, Name: t.Name, UID: string(t.UID), Created: t.CreationTimestamp.Time,
+			Eligible: t.DeletionTimestamp.IsZero() && t.ClusterName() == acting[kafka].Name,
+		})
+	}
+	return list
+}
+
+// verdictInput hands over what became of the pass.
+func (p *pass) verdictInput() verdict.Input {
+	now := p.now()
+	return verdict.Input{
+		Now: now, Generation: p.object.Generation, Previous: p.object.Status, Desired: p.desired, View: p.view,
+		Refusal: p.refusal, Remaining: p.plan, Failures: p.failures, Owned: p.owned, Did: p.memory.deeds,
+		DoneAt: p.memory.doneAt, Fights: p.fights(now),
+	}
+}

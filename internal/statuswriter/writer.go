@@ -1,0 +1,133 @@
+// Package statuswriter writes the status of objects: only when it differs, as a merge patch of the status alone, and
+// against the newest form of the object that is known, which after an own write is not the one in the informer cache.
+// It knows nothing of what a status says.
+package statuswriter
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Writer writes statuses of one kind. It is safe for concurrent use; two writers of one object at a time are not.
+//
+// A merge patch replaces lists, conditions too. So the difference is computed against what the API server holds, and
+// since the process that holds the lease is the only one that writes statuses, that is the cached object or, while the
+// cache lags behind, the answer to the last own write.
+type Writer[T client.Object] struct {
+	client client.Client
+
+	mu   sync.Mutex
+	last map[types.NamespacedName]T // answers to own writes which the cache has not shown yet
+}
+
+// New makes a Writer.
+func New[T client.Object](c client.Client) *Writer[T] {
+	return &Writer[T]{client: c, last: map[types.NamespacedName]T{}}
+}
+
+// Base gives the newest known form of an object from the cache, to be changed by the caller at will: a copy of obj, or
+// of the answer to our last write while obj is older. It never fails: an answer that cannot be compared is not used.
+func (w *Writer[T]) Base(obj T) T {
+	key := client.ObjectKeyFromObject(obj)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last, ok := w.last[key]
+	if !ok {
+		return clone(obj)
+	}
+	order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), last.GetResourceVersion())
+	if err != nil || order >= 0 || last.GetUID() != obj.GetUID() {
+		delete(w.last, key)
+		return clone(obj)
+	}
+	return clone(last)
+}
+
+// Forget drops what is remembered of an object that no longer exists.
+func (w *Writer[T]) Forget(key types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.last, key)
+}
+
+// Patch writes the difference of the statuses of before (from Base) and after, and tells whether anything was written.
+// An object that is gone, or was replaced by another of its name, is no error: nothing is written, and the cache will
+// tell. A conflict (apierrors.IsConflict) is nobody's mistake: the caller tries again soon and says nothing.
+func (w *Writer[T]) Patch(ctx context.Context, before, after T) (changed bool, err error) {
+	return w.patch(ctx, before, after, false)
+}
+
+// PatchLocked is Patch for a fact that others rely on as soon as it is recorded: it is written only if nobody has
+// changed the object since before. If somebody has, that is a conflict.
+func (w *Writer[T]) PatchLocked(ctx context.Context, before, after T) (changed bool, err error) {
+	return w.patch(ctx, before, after, true)
+}
+
+func (w *Writer[T]) patch(ctx context.Context, before, after T, locked bool) (bool, error) {
+	data, err := difference(before, after, locked)
+	if err != nil {
+		return false, fmt.Errorf("compute status patch of %q: %w", before.GetName(), err)
+	}
+	if data == nil {
+		return false, nil
+	}
+	answer := clone(after)
+	err = w.client.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, data))
+	switch {
+	case apierrors.IsNotFound(err), replaced(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("patch status of %q: %w", before.GetName(), err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last[client.ObjectKeyFromObject(answer)] = answer
+	return true, nil
+}
+
+// difference is the merge patch of the status alone; nil if there is none. It carries the UID, so that an object of the
+// same name made in between is left alone.
+func difference[T client.Object](before, after T, locked bool) ([]byte, error) {
+	data, err := client.MergeFrom(before).Data(after)
+	if err != nil {
+		return nil, err
+	}
+	var whole map[string]json.RawMessage
+	if err := json.Unmarshal(data, &whole); err != nil {
+		return nil, err
+	}
+	status, ok := whole["status"]
+	if !ok {
+		return nil, nil
+	}
+	metadata := map[string]any{"uid": before.GetUID()}
+	if locked {
+		metadata["resourceVersion"] = before.GetResourceVersion()
+	}
+	return json.Marshal(map[string]any{"metadata": metadata, "status": status})
+}
+
+// replaced tells whether the API server refused the patch because the object has another UID.
+func replaced(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInvalid || status.Status().Details == nil {
+		return false
+	}
+	for _, c := range status.Status().Details.Causes {
+		if c.Field == "metadata.uid" {
+			return true
+		}
+	}
+	return false
+}
+
+func clone[T client.Object](obj T) T { return obj.DeepCopyObject().(T) }

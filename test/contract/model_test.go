@@ -1,0 +1,38 @@
+package contract
+
+import (
+	"context"
+	"testing"
+
+	"durabletopic.io/operator/internal/kafka"
+	"durabletopic.io/operator/internal/kafka/kafkatest"
+)
+
+// model is the in-memory cluster.
+type model struct {
+	kafka.Wire
+	c *kafkatest.Cluster
+}
+
+func (m model) Do(_ context.Context, d deed, brokers ...int32) error {
+	does := map[deed]func(int32){pause: m.c.Pause, resume: m.c.Start, kill: m.c.Kill, start: m.c.Start}
+	for _, id := range brokers {
+		does[d](id)
+	}
+	return nil
+}
+
+func (m model) Wait() { m.c.Tick() }
+
+func TestModel(t *testing.T) {
+	for name, opts := range map[string]kafkatest.Options{
+		"all at once":  {},
+		"taking ticks": {CatchUpTicks: 2, MoveTicks: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts.Racks, opts.ELR, opts.MinInSyncReplicas = racks, true, minISR
+			c := kafkatest.New(opts)
+			runSuite(t, model{Wire: c.Wire(), c: c})
+		})
+	}
+}
