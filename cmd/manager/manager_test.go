@@ -160,6 +160,9 @@ func emptyServer(w http.ResponseWriter, r *http.Request) {
 	const group = `"apiVersion":"durabletopic.io/v1alpha1"`
 	switch {
 	case r.URL.Query().Get("watch") != "":
+		kind := map[bool]string{true: "KafkaCluster", false: "DurableTopic"}[strings.Contains(r.URL.Path, "kafkaclusters")]
+		fmt.Fprintf(w, `{"type":"BOOKMARK","object":{%s,"kind":%q,"metadata":{"resourceVersion":"1",`+
+			`"annotations":{"k8s.io/initial-events-end":"true"}}}}`, group, kind)
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	case strings.HasSuffix(r.URL.Path, "/v1alpha1/kafkaclusters"):

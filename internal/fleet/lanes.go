@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"time"
 
 	"durabletopic.io/operator/api/v1alpha1"
 	"durabletopic.io/operator/internal/core/plan"
@@ -54,12 +55,22 @@ func newLane[S plan.Step](ctx context.Context, c *connection, kind string, flush
 			return kafka.Fit(sizes)
 		},
 		Flush:   flush,
+		MaxGap:  maxGap(kind),
 		Timeout: MutationDeadline,
 		OnBatch: func(n int) { o.Recorder.Batch(c.cluster.name, kind, n) },
 		OnPanic: func(recovered any) {
 			o.Log.Error(errPanic, "writing a batch panicked", "cluster", c.cluster.name, "kind", kind, "panic", recovered)
 		},
 	})
+}
+
+// maxGap bounds the pause between two requests of a busy lane. A stream of new topics, as kubectl sends it, may wait a
+// second, so that there is a request for ten of them at most; a correction may not.
+func maxGap(kind string) time.Duration {
+	if kind == KindCreate {
+		return time.Second
+	}
+	return kafka.DefaultMaxGap
 }
 
 var errPanic = errors.New("panic in a batch")

@@ -17,6 +17,21 @@ func createAssigned(b *bench) {
 	equal(b, "min.insync.replicas", setting{"2", topicSource}, b.configs("ca-orders", "min.insync.replicas")["min.insync.replicas"])
 }
 
+func createAnswer(b *bench) {
+	t := ask[*kmsg.CreateTopicsResponse](b, createRequest(assigned("cw-answer", map[string]string{"retention.ms": "5"}, []int32{1, 2}, []int32{2, 3}))).Topics[0]
+	equal(b, "partitions", 2, t.NumPartitions)
+	equal(b, "replication factor", 2, t.ReplicationFactor)
+	shown := map[string]string{}
+	for _, c := range t.Configs {
+		if c.Value != nil {
+			shown[c.Name] = *c.Value
+		}
+	}
+	for key, want := range map[string]string{"retention.ms": "5", "min.insync.replicas": minISR, "cleanup.policy": "delete"} {
+		equal(b, key, want, shown[key])
+	}
+}
+
 func createRefusals(b *bench) {
 	b.create(assigned("cr.taken", nil, []int32{1}))
 	for name, c := range map[string]struct {

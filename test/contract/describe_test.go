@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -131,6 +132,9 @@ func (b *bench) deleteCodes(topics ...kmsg.DeleteTopicsRequestTopic) []string {
 	return out
 }
 
+// compact is codes without repetitions.
+func compact(codes []string) []string { return slices.Compact(slices.Sorted(slices.Values(codes))) }
+
 func deleteTopics(b *bench) {
 	first := b.create(assigned("dt-topic", map[string]string{"retention.ms": "1"}, []int32{1}))["dt-topic"]
 	equal(b, "unknown ID", []string{"UNKNOWN_TOPIC_ID"}, b.deleteCodes(byID([16]byte{7})))
@@ -138,6 +142,8 @@ func deleteTopics(b *bench) {
 	both := byName("dt-topic")
 	both.TopicID = first
 	equal(b, "name and ID", []string{"INVALID_REQUEST"}, b.deleteCodes(both))
+	equal(b, "name twice", []string{"INVALID_REQUEST"}, compact(b.deleteCodes(byName("dt-topic"), byName("dt-topic"))))
+	equal(b, "name, and ID of the same topic", []string{"INVALID_REQUEST"}, compact(b.deleteCodes(byName("dt-topic"), byID(first))))
 	equal(b, "neither", []string{"INVALID_REQUEST"}, b.deleteCodes(kmsg.NewDeleteTopicsRequestTopic()))
 
 	equal(b, "by ID", []string{"NONE"}, b.deleteCodes(byID(first)))

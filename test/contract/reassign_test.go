@@ -110,6 +110,65 @@ func reassignRefusals(b *bench) {
 	})
 }
 
+// reassignItems: what is refused for one partition does not touch another one of the same request.
+func reassignItems(b *bench) {
+	b.create(assigned("ri-a", nil, []int32{1, 2}), assigned("ri-b", nil, []int32{1, 2}, []int32{1, 2}))
+	req := moveRequest("ri-a", 0, []int32{2, 1})
+	req.Topics = append(req.Topics, moveRequest("ri-b", 0, []int32{1, 42}).Topics...)
+	good := moveRequest("ri-b", 1, []int32{2, 1}).Topics[0].Partitions[0]
+	req.Topics[1].Partitions = append(req.Topics[1].Partitions, good)
+	got := map[string][]string{}
+	for _, t := range ask[*kmsg.AlterPartitionAssignmentsResponse](b, req).Topics {
+		for _, p := range t.Partitions {
+			got[t.Topic] = append(got[t.Topic], code(p.ErrorCode))
+		}
+	}
+	equal(b, "codes", map[string][]string{"ri-a": {"NONE"}, "ri-b": {"INVALID_REPLICA_ASSIGNMENT", "NONE"}}, got)
+	b.becomes("ri-a", state{Leader: 1, Replicas: []int32{2, 1}, ISR: []int32{1, 2}})
+	b.eventually("the good half is done", func() (any, bool) {
+		s := b.states("ri-b")
+		return s, s[1].Replicas[0] == 2 && s[0].Replicas[0] == 1
+	})
+
+	election := electRequest(preferredElection, "ri-b", 0, 1, 2)
+	var codes []string
+	for _, p := range ask[*kmsg.ElectLeadersResponse](b, election).Topics[0].Partitions {
+		codes = append(codes, code(p.ErrorCode))
+	}
+	equal(b, "elections", []string{"ELECTION_NOT_NEEDED", "NONE", "UNKNOWN_TOPIC_OR_PARTITION"}, codes)
+}
+
+// cordoned: a broker whose log directories are all cordoned takes no replica, and keeps none in a list that is written
+// anew.
+func cordoned(b *bench) {
+	const key = "cordoned.log.dirs"
+	b.create(assigned("cd-here", nil, []int32{1, 4}), assigned("cd-there", nil, []int32{1, 2}))
+	equal(b, "cordon", "NONE", b.alterBroker(4, "4", set(key, "*")))
+	b.eventually("broker 4 takes no replica", func() (any, bool) {
+		got := b.move("cd-there", 1, 4)
+		if got == "NONE" { // not known to the controller yet
+			b.move("cd-there", 1, 2)
+		}
+		return got, got == "INVALID_REPLICA_ASSIGNMENT"
+	})
+	equal(b, "reorder of a list with it", "INVALID_REPLICA_ASSIGNMENT", b.move("cd-here", 4, 1))
+	equal(b, "create on it", map[string]string{"cd-new": "INVALID_REPLICA_ASSIGNMENT"}, b.createCodes(createRequest(assigned("cd-new", nil, []int32{1, 4}))))
+	equal(b, "too few others", map[string]string{"cd-many": "INVALID_REPLICATION_FACTOR"}, b.createCodes(createRequest(spec{name: "cd-many", parts: 1, factor: 4})))
+	b.create(spec{name: "cd-placed", parts: 8, factor: 2})
+	for i, s := range b.states("cd-placed") {
+		if slices.Contains(s.Replicas, 4) {
+			b.Errorf("partition %d is placed on the cordoned broker: %v", i, s.Replicas)
+		}
+	}
+	equal(b, "leave it out", "NONE", b.move("cd-here", 1))
+	b.becomes("cd-here", state{Leader: 1, Epoch: 1, Replicas: []int32{1}, ISR: []int32{1}, ELR: []int32{4}})
+	equal(b, "uncordon", "NONE", b.alterBroker(4, "4", drop(key)))
+	b.eventually("broker 4 takes replicas again", func() (any, bool) {
+		got := b.move("cd-there", 1, 4)
+		return got, got == "NONE"
+	})
+}
+
 const (
 	preferredElection int8 = 0
 	uncleanElection   int8 = 1

@@ -50,5 +50,6 @@
 // # Complexity
 //
 // Place takes O(partitions x replication factor x brokers) time, and memory for the result plus a few counters per
-// broker and at most one counter per pair of brokers. Judge and Feasible are linear in their inputs.
+// broker and at most one counter per pair of brokers. The exchanges take a few passes over the result, none when it is
+// even. Judge and Feasible are linear in their inputs, apart from sorting.
 package placement

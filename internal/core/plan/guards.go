@@ -30,7 +30,8 @@ type guard func(Input, durability.Difference) *Held
 func guards(kind durability.Kind) []guard {
 	switch kind {
 	case durability.TopicMissing:
-		return []guard{topicIsReadable, createIsNotUnderWay, absenceIsProven, nameIsFree, isFoughtOver, refusedBefore, replicasFindRoom, partitionCountIsKnown}
+		return []guard{topicIsReadable, topicWasLookedFor, createIsNotUnderWay, absenceIsProven, nameIsFree, isFoughtOver,
+			refusedBefore, replicasFindRoom, partitionCountIsKnown}
 	case durability.MinInSyncReplicasDiffers:
 		return []guard{topicIsReadable, isExpected, wasRead, isReadOnly, replicasComeFirst, eligibleLeadersAreKept,
 			isFoughtOver, refusedBefore}

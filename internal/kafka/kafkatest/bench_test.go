@@ -50,11 +50,7 @@ func createRequest(names ...string) *kmsg.CreateTopicsRequest {
 
 func createCodes(t *testing.T, c *kafkatest.Cluster, names ...string) map[string]string {
 	t.Helper()
-	out := map[string]string{}
-	for _, x := range ask[*kmsg.CreateTopicsResponse](t, c, 1, createRequest(names...)).Topics {
-		out[x.Topic] = code(x.ErrorCode)
-	}
-	return out
+	return codesOf(ask[kmsg.Response](t, c, 1, createRequest(names...)))
 }
 
 func describeRequest(names ...string) *kmsg.DescribeTopicPartitionsRequest {
@@ -70,11 +66,7 @@ func describeRequest(names ...string) *kmsg.DescribeTopicPartitionsRequest {
 // describeCodes gives the code of each topic as one broker sees it.
 func describeCodes(t *testing.T, c *kafkatest.Cluster, broker int32, names ...string) map[string]string {
 	t.Helper()
-	out := map[string]string{}
-	for _, x := range ask[*kmsg.DescribeTopicPartitionsResponse](t, c, broker, describeRequest(names...)).Topics {
-		out[*x.Topic] = code(x.ErrorCode)
-	}
-	return out
+	return codesOf(ask[kmsg.Response](t, c, broker, describeRequest(names...)))
 }
 
 func alterRequest(name, key, value string) *kmsg.IncrementalAlterConfigsRequest {
@@ -118,6 +110,21 @@ func electRequest(kind int8, name string) *kmsg.ElectLeadersRequest {
 	t := kmsg.NewElectLeadersRequestTopic()
 	t.Topic, t.Partitions = name, []int32{0}
 	req.Topics = append(req.Topics, t)
+	return req
+}
+
+// offsetsRequest asks for the log ends of partition 0 of topics.
+func offsetsRequest(replica int32, names ...string) *kmsg.ListOffsetsRequest {
+	req := kmsg.NewPtrListOffsetsRequest()
+	req.ReplicaID = replica
+	for _, name := range names {
+		t := kmsg.NewListOffsetsRequestTopic()
+		t.Topic = name
+		p := kmsg.NewListOffsetsRequestTopicPartition()
+		p.Timestamp = -1
+		t.Partitions = append(t.Partitions, p)
+		req.Topics = append(req.Topics, t)
+	}
 	return req
 }
 

@@ -85,6 +85,8 @@ type call struct {
 	see    *image // what the asked broker knows
 	broker int32
 	late   *view // why it knows less; nil
+	// inherited are the topic configs that topics have from the broker.
+	inherited map[string]kmsg.DescribeConfigsResponseResourceConfig
 }
 
 // read answers a decoded request that changes nothing; the cluster's lock is held.

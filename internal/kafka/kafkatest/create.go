@@ -2,7 +2,6 @@ package kafkatest
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -244,7 +243,7 @@ func (w *world) newPartition(index int32, replicas []int32) topic.Partition {
 	return topic.Partition{Index: index, Leader: isr[0], Replicas: slices.Clone(replicas), ISR: isr}
 }
 
-// createdTopic is the answer for a topic that was made; it shows the configs only to those who may see them.
+// createdTopic is the answer for a topic that was made; it shows all configs, to those who may see them.
 func (k *call) createdTopic(r *record) kmsg.CreateTopicsResponseTopic {
 	t := kmsg.NewCreateTopicsResponseTopic()
 	t.Topic = r.name
@@ -254,7 +253,7 @@ func (k *call) createdTopic(r *record) kmsg.CreateTopicsResponseTopic {
 		t.NumPartitions, t.ReplicationFactor = -1, -1
 		return t
 	}
-	for _, key := range slices.Sorted(maps.Keys(r.configs)) {
+	for _, key := range topicConfigNames {
 		e := k.topicEntry(r, key, false)
 		x := kmsg.NewCreateTopicsResponseTopicConfig()
 		x.Name, x.Value, x.Source = key, e.Value, int8(e.Source)

@@ -69,12 +69,22 @@ func filtered(all, asked []string) []string {
 	return out
 }
 
+// topicEntry is one config of a topic. What topics inherit is the same for all of them and looked up once a request.
 func (k *call) topicEntry(r *record, key string, synonyms bool) kmsg.DescribeConfigsResponseResourceConfig {
+	_, own := r.configs[key]
+	if e, ok := k.inherited[key]; ok && !own {
+		return e
+	}
 	d := topicConfigs[key]
-	from := k.see.topicSynonyms(&k.c.opts, k.broker, r, key)
-	e := entry(key, from, d.fallback, synonyms)
+	e := entry(key, k.see.topicSynonyms(&k.c.opts, k.broker, r, key), d.fallback, synonyms)
 	e.ConfigType = kmsg.ConfigType(d.kind)
 	e.ReadOnly = k.c.fixed[key]
+	if !own {
+		if k.inherited == nil {
+			k.inherited = map[string]kmsg.DescribeConfigsResponseResourceConfig{}
+		}
+		k.inherited[key] = e
+	}
 	return e
 }
 

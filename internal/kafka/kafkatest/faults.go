@@ -49,11 +49,15 @@ type Armed struct {
 	hit  int
 }
 
-// Fail puts a fault in place.
+// Fail puts a fault in place. It panics on a fault that could never strike: of an API the model does not answer, or of
+// items of an API that has none.
 func (c *Cluster) Fail(f Fault) *Armed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := &Armed{Fault: f, c: c, left: f.Count}
+	if _, ok := apiKeys[f.APIKey.Int16()]; !ok || !a.whole() && !hasItems(f.APIKey) {
+		panic(fmt.Sprintf("kafkatest: %s cannot fail that way", f.APIKey.Name()))
+	}
 	if f.Count == 0 {
 		a.left = 1
 	}
@@ -80,6 +84,15 @@ func (c *Cluster) ClearFaults() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.faults = nil
+}
+
+// hasItems tells whether the answers of an API have a code for each topic or resource.
+func hasItems(key kmsg.Key) bool {
+	switch key {
+	case kmsg.ApiVersions, kmsg.DescribeCluster, kmsg.ListPartitionReassignments:
+		return false
+	}
+	return true
 }
 
 func (a *Armed) whole() bool { return a.TopLevel || a.Drop || a.Lose || a.Hang }

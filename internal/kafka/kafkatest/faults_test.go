@@ -66,11 +66,7 @@ func TestCreateFaults(t *testing.T) {
 					t.Fatalf("error is %v, want %v", err, c.fails)
 				}
 				if err == nil {
-					got := map[string]string{}
-					for _, x := range resp.(*kmsg.CreateTopicsResponse).Topics {
-						got[x.Topic] = code(x.ErrorCode)
-					}
-					equal(t, "codes", c.want, got)
+					equal(t, "codes", c.want, codesOf(resp))
 				}
 				equal(t, "topics", c.exist, cluster.TopicNames())
 			})
@@ -146,6 +142,7 @@ func TestItemFaults(t *testing.T) {
 		"DescribeTopicPartitions":   {describeRequest("a", "b"), "NONE"},
 		"all topics":                {describeRequest(), "NONE"},
 		"Metadata":                  {metadata, "NONE"},
+		"ListOffsets":               {offsetsRequest(-1, "a", "b"), "NONE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := seed(kafkatest.Options{}, "a", "b")
@@ -163,46 +160,42 @@ func TestItemFaults(t *testing.T) {
 	}
 }
 
-// codesOf gives the code of each topic in an answer.
+// codesOf gives the code of each topic or resource in an answer, that of the first partition where only those have one.
 func codesOf(resp kmsg.Response) map[string]string {
-	out := map[string]string{}
 	switch r := resp.(type) {
 	case *kmsg.CreateTopicsResponse:
-		for _, t := range r.Topics {
-			out[t.Topic] = code(t.ErrorCode)
-		}
+		return codes(r.Topics, func(t kmsg.CreateTopicsResponseTopic) (string, int16) { return t.Topic, t.ErrorCode })
 	case *kmsg.CreatePartitionsResponse:
-		for _, t := range r.Topics {
-			out[t.Topic] = code(t.ErrorCode)
-		}
+		return codes(r.Topics, func(t kmsg.CreatePartitionsResponseTopic) (string, int16) { return t.Topic, t.ErrorCode })
 	case *kmsg.DeleteTopicsResponse:
-		for _, t := range r.Topics {
-			out[*t.Topic] = code(t.ErrorCode)
-		}
+		return codes(r.Topics, func(t kmsg.DeleteTopicsResponseTopic) (string, int16) { return *t.Topic, t.ErrorCode })
 	case *kmsg.IncrementalAlterConfigsResponse:
-		for _, t := range r.Resources {
-			out[t.ResourceName] = code(t.ErrorCode)
-		}
+		return codes(r.Resources, func(t kmsg.IncrementalAlterConfigsResponseResource) (string, int16) {
+			return t.ResourceName, t.ErrorCode
+		})
 	case *kmsg.AlterPartitionAssignmentsResponse:
-		for _, t := range r.Topics {
-			out[t.Topic] = code(t.Partitions[0].ErrorCode)
-		}
+		return codes(r.Topics, func(t kmsg.AlterPartitionAssignmentsResponseTopic) (string, int16) {
+			return t.Topic, t.Partitions[0].ErrorCode
+		})
 	case *kmsg.ElectLeadersResponse:
-		for _, t := range r.Topics {
-			out[t.Topic] = code(t.Partitions[0].ErrorCode)
-		}
+		return codes(r.Topics, func(t kmsg.ElectLeadersResponseTopic) (string, int16) { return t.Topic, t.Partitions[0].ErrorCode })
+	case *kmsg.ListOffsetsResponse:
+		return codes(r.Topics, func(t kmsg.ListOffsetsResponseTopic) (string, int16) { return t.Topic, t.Partitions[0].ErrorCode })
 	case *kmsg.DescribeConfigsResponse:
-		for _, t := range r.Resources {
-			out[t.ResourceName] = code(t.ErrorCode)
-		}
+		return codes(r.Resources, func(t kmsg.DescribeConfigsResponseResource) (string, int16) { return t.ResourceName, t.ErrorCode })
 	case *kmsg.DescribeTopicPartitionsResponse:
-		for _, t := range r.Topics {
-			out[*t.Topic] = code(t.ErrorCode)
-		}
+		return codes(r.Topics, func(t kmsg.DescribeTopicPartitionsResponseTopic) (string, int16) { return *t.Topic, t.ErrorCode })
 	case *kmsg.MetadataResponse:
-		for _, t := range r.Topics {
-			out[*t.Topic] = code(t.ErrorCode)
-		}
+		return codes(r.Topics, func(t kmsg.MetadataResponseTopic) (string, int16) { return *t.Topic, t.ErrorCode })
+	}
+	return nil
+}
+
+func codes[T any](items []T, of func(T) (string, int16)) map[string]string {
+	out := map[string]string{}
+	for _, item := range items {
+		name, c := of(item)
+		out[name] = code(c)
 	}
 	return out
 }
@@ -237,4 +230,28 @@ func TestTopLevelCodes(t *testing.T) {
 			equal(t, "code", want, code(got))
 		})
 	}
+}
+
+func TestImpossibleFaultsPanic(t *testing.T) {
+	for name, f := range map[string]kafkatest.Fault{
+		"unknown API":       {APIKey: kmsg.Fetch, Lose: true},
+		"API without items": {APIKey: kmsg.DescribeCluster, Code: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("no panic")
+				}
+			}()
+			kafkatest.New(kafkatest.Options{}).Fail(f)
+		})
+	}
+}
+
+func TestClearFaults(t *testing.T) {
+	c := seed(kafkatest.Options{}, "orders")
+	c.Fail(kafkatest.Fault{APIKey: kmsg.IncrementalAlterConfigs, Code: kerr.UnknownServerError.Code, Count: kafkatest.Always})
+	c.Fail(kafkatest.Fault{APIKey: kmsg.IncrementalAlterConfigs, Lose: true, Count: kafkatest.Always})
+	c.ClearFaults()
+	equal(t, "code", "NONE", alterCode(t, c, "orders", "retention.ms", "1"))
 }

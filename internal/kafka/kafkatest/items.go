@@ -130,6 +130,8 @@ func overrideItems(resp kmsg.Response, req kmsg.Request, hit func(string) bool, 
 		r.Topics = merged(r.Topics, failedElections(req.(*kmsg.ElectLeadersRequest), v), hit, func(t kmsg.ElectLeadersResponseTopic) string { return t.Topic })
 	case *kmsg.DescribeConfigsResponse:
 		r.Resources = merged(r.Resources, failed.(*kmsg.DescribeConfigsResponse).Resources, hit, func(t kmsg.DescribeConfigsResponseResource) string { return t.ResourceName })
+	case *kmsg.ListOffsetsResponse:
+		r.Topics = merged(r.Topics, failed.(*kmsg.ListOffsetsResponse).Topics, hit, func(t kmsg.ListOffsetsResponseTopic) string { return t.Topic })
 	case *kmsg.DescribeTopicPartitionsResponse:
 		overrideDescribed(r, hit, v)
 	case *kmsg.MetadataResponse:

@@ -270,3 +270,44 @@ func TestWrongHandsPanic(t *testing.T) {
 		})
 	}
 }
+
+func TestLogEnds(t *testing.T) {
+	c := seed(kafkatest.Options{}, "orders")
+	c.SetLogEnd("orders", 0, 0, 20) // high watermark
+	c.SetLogEnd("orders", 0, 1, 25)
+	c.SetLogEnd("orders", 0, 3, 22)
+	for name, x := range map[string]struct {
+		broker, replica int32
+		want            int64
+	}{
+		"client at the leader":    {1, -1, 20},
+		"client at a follower":    {3, -1, -1},
+		"debug at the leader":     {1, -2, 25},
+		"debug at a follower":     {3, -2, 22},
+		"debug without a replica": {2, -2, -1},
+	} {
+		got := ask[*kmsg.ListOffsetsResponse](t, c, x.broker, offsetsRequest(x.replica, "orders"))
+		equal(t, name, x.want, got.Topics[0].Partitions[0].Offset)
+	}
+}
+
+// TestStopIsNoUncleanShutdown: a broker that was stopped in order stays eligible, one that was killed does not.
+func TestStopIsNoUncleanShutdown(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(*kafkatest.Cluster, int32)
+		want topic.Partition
+	}{
+		"stopped": {(*kafkatest.Cluster).Stop, topic.Partition{Leader: 3, LeaderEpoch: 2, Replicas: []int32{1, 3}, ISR: []int32{3}, ELR: []int32{1}}},
+		"paused":  {(*kafkatest.Cluster).Pause, topic.Partition{Leader: 3, LeaderEpoch: 2, Replicas: []int32{1, 3}, ISR: []int32{3}, ELR: []int32{1}}},
+		"killed":  {(*kafkatest.Cluster).Kill, topic.Partition{Leader: topic.NoLeader, LeaderEpoch: 1, Replicas: []int32{1, 3}, ELR: []int32{1}, LastKnownELR: []int32{1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := kafkatest.New(elr())
+			cluster.CreateTopicByHand("orders", [][]int32{{1, 3}}, nil)
+			c.end(cluster, 3)
+			cluster.Fence(1)
+			cluster.Start(3)
+			is(t, "orders", cluster, "orders", c.want)
+		})
+	}
+}

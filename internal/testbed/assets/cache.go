@@ -36,11 +36,11 @@ func complete(dir string, files ...string) bool {
 	return true
 }
 
-// install makes the cache entry dir unless it is complete. make fills a staging directory beside it and returns the
+// install makes the cache entry dir unless it is complete. fill fills a staging directory beside it and returns the
 // text of the marker; the staging directory becomes dir in one rename, so that no half-made entry is ever taken. Of
 // several processes one works and the others wait for it.
 func install(ctx context.Context, log progress.Log, dir string, files []string,
-	make func(ctx context.Context, staging string) (source string, err error),
+	fill func(ctx context.Context, staging string) (source string, err error),
 ) error {
 	if complete(dir, files...) {
 		return nil
@@ -62,7 +62,7 @@ func install(ctx context.Context, log progress.Log, dir string, files []string,
 		return fmt.Errorf("make staging directory: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(staging) }()
-	source, err := make(ctx, staging)
+	source, err := fill(ctx, staging)
 	if err != nil {
 		return err
 	}

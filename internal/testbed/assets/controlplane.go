@@ -83,7 +83,7 @@ func ControlPlane(ctx context.Context, log progress.Log) (string, error) {
 }
 
 // downloadControlPlane copies into staging what setup-envtest downloads, and says which version that was.
-func downloadControlPlane(ctx context.Context, log progress.Log, root, version, staging string) (string, error) {
+func downloadControlPlane(ctx context.Context, log progress.Log, root, version, staging string) (source string, err error) {
 	if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(toolsModule))); err != nil {
 		return "", fmt.Errorf("find setup-envtest: %w", err)
 	}
@@ -94,7 +94,8 @@ func downloadControlPlane(ctx context.Context, log progress.Log, root, version, 
 		return "", err
 	}
 	bin := filepath.Join(staging, "envtest")
-	if _, err := output(ctx, envtestListTimeout, root, tool, "list", "--remote-only", "--bin-dir", bin, minor); err != nil {
+	defer func() { err = errors.Join(err, removeDownload(bin)) }()
+	if _, err := output(ctx, envtestListTimeout, root, tool, "list", "--bin-dir", bin, minor); err != nil {
 		return "", err
 	}
 	var found string
@@ -110,7 +111,7 @@ func downloadControlPlane(ctx context.Context, log progress.Log, root, version, 
 			return "", err
 		}
 	}
-	return filepath.Base(found) + " from setup-envtest", makeRemovable(bin)
+	return filepath.Base(found) + " from setup-envtest", nil
 }
 
 // buildControlPlane compiles the pinned versions into staging and stamps them, as Kubernetes' own build does.
@@ -193,9 +194,12 @@ func copyFile(from, to string) error {
 	return nil
 }
 
-// makeRemovable removes a download directory: setup-envtest leaves its directories without the write permission.
-func makeRemovable(dir string) error {
+// removeDownload removes a download directory: setup-envtest leaves its directories without the write permission.
+func removeDownload(dir string) error {
 	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil // it did not get so far
+		}
 		if err == nil && entry.IsDir() {
 			return os.Chmod(path, 0o755)
 		}

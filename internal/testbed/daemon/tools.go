@@ -68,7 +68,7 @@ func writeTools(dir string, kafka assets.Kafka, kubectl string) error {
 			return fmt.Errorf("write tool: %w", err)
 		}
 	}
-	if _, err := os.Stat(kubectl); err != nil {
+	if _, err := os.Stat(kubectl); errors.Is(err, os.ErrNotExist) {
 		return nil // KUBEBUILDER_ASSETS need not have one
 	}
 	if err := os.Symlink(kubectl, filepath.Join(dir, "kubectl")); err != nil {

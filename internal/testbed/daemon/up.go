@@ -58,8 +58,11 @@ func Up(ctx context.Context, dir string, log io.Writer, args ...string) (started
 	if err != nil {
 		return false, fmt.Errorf("start daemon: %w", err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // why it ended is in its log
+	}()
 	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
 	defer stop()
 	if follow(read, log) {
@@ -80,7 +83,7 @@ func follow(daemon io.Reader, log io.Writer) bool {
 }
 
 // afterFailure waits for a daemon that will not be ready and says why.
-func afterFailure(ctx context.Context, cmd *exec.Cmd, ended <-chan error, dir string) error {
+func afterFailure(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{}, dir string) error {
 	select {
 	case <-ended:
 	case <-time.After(spawnGrace):

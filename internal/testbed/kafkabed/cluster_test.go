@@ -106,7 +106,7 @@ func TestBrokerLife(t *testing.T) {
 	wantState(t, cluster, 1, kafkabed.Stopped)
 }
 
-// elrLevel is the finalized level of the eligible leader replicas feature.
+// elrLevel is the cluster-wide level of the eligible leader replicas feature.
 func elrLevel(ctx context.Context, t *testing.T, cluster *kafkabed.Cluster) int16 {
 	t.Helper()
 	versions, err := admin(t, cluster).ApiVersions(ctx)

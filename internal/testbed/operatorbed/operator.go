@@ -161,8 +161,9 @@ func (o *Operator) WaitReady(ctx context.Context) error {
 	proc, url := o.process(), o.Info().Health
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
-	for last := errors.New("no answer yet"); ; {
-		if last = probe(ctx, url); last == nil {
+	for {
+		last := probe(ctx, url)
+		if last == nil {
 			o.opts.Log("the operator is ready: process %d", proc.Pid())
 			return nil
 		}

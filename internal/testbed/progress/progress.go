@@ -10,7 +10,7 @@ import (
 )
 
 // heartbeat is how often During repeats itself while nothing else happens.
-const heartbeat = 10 * time.Second
+const heartbeat = 15 * time.Second
 
 // Log takes one line of progress in the manner of fmt.Printf, without a newline. It may be called concurrently.
 type Log func(format string, args ...any)
@@ -37,7 +37,7 @@ func OrDiscard(log Log) Log {
 	return log
 }
 
-// During says what is being done, runs work, and repeats every 10 seconds that it is still at it.
+// During says what is being done, runs work, and repeats every 15 seconds that it is still at it.
 func During(ctx context.Context, log Log, what string, work func(context.Context) error) error {
 	log("%s", what)
 	begin, done := time.Now(), make(chan struct{})
