@@ -11,8 +11,8 @@ LINT := go tool -modfile=hack/tools/lint/go.mod golangci-lint-kube-api-linter
 
 # Packages whose tests need real brokers or a real API server. They run one after the other, so that what they measure
 # is not disturbed. Everything else is quick.
-REAL := ./internal/testbed/... ./test/...
-QUICK = $$(go list ./... | grep -v -E '/internal/testbed(/|$$)|/operator/test(/|$$)')
+REAL := ./hack/bed ./internal/testbed/... ./test/...
+QUICK = $$(go list ./... | grep -v -E '/operator/(hack/bed|internal/testbed|test)(/|$$)')
 
 # The race detector needs a C compiler.
 RACE = $$(hack/race.sh)
@@ -99,7 +99,7 @@ verify: ## Fail if anything generated is not up to date, or the code is not form
 
 .PHONY: fmt
 fmt: ## Format the code
-	gofmt -s -w $$(git ls-files --cached --others --exclude-standard '*.go')
+	gofmt -s -w api cmd controllers hack internal test
 
 .PHONY: vet
 vet: ## go vet

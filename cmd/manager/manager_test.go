@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -8,8 +9,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -76,27 +79,43 @@ func TestRunPrintsTheVersion(t *testing.T) {
 	}
 }
 
+// asManager in the environment has the test binary be the operator: logs and metrics of one process are global.
+const asManager = "MANAGER_TEST_RUN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asManager) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
 // An API server that knows nothing: every list is empty and no lease is given away. The operator is healthy and ready to
 // take over, and ends when it is told to.
 func TestStandby(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(emptyServer))
 	defer server.Close()
 	health := freeAddress(t)
-	fs := flag.NewFlagSet("manager", flag.ContinueOnError)
-	t.Setenv("KUBECONFIG", kubeconfig(t, server.URL))
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- run(ctx, fs, []string{"--metrics-bind-address=0", "--health-probe-bind-address=" + health, "--log-level=error"})
-	}()
+	operator := exec.Command(os.Args[0], "--metrics-bind-address=0", "--health-probe-bind-address="+health)
+	operator.Env = append(os.Environ(), asManager+"=yes", "KUBECONFIG="+kubeconfig(t, server.URL))
+	var log bytes.Buffer
+	operator.Stdout, operator.Stderr = &log, &log
+	if err := operator.Start(); err != nil {
+		t.Fatal(err)
+	}
 	for _, path := range []string{"/healthz", "/readyz"} {
-		if err := answers(ctx, "http://"+health+path); err != nil {
+		if err := answers(t.Context(), "http://"+health+path); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	cancel()
-	if err := <-ended; err != nil {
+	if err := operator.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	if err := operator.Wait(); err != nil {
 		t.Errorf("ended with %v", err)
+	}
+	if t.Failed() {
+		t.Log(log.String())
 	}
 }
 
@@ -187,7 +206,7 @@ func emptyServer(w http.ResponseWriter, r *http.Request) {
 
 func TestNewManagerNeedsAnAPIServer(t *testing.T) {
 	_, err := newManager(&rest.Config{Host: "http://" + freeAddress(t)}, options.Options{
-		MetricsBindAddress: "0", HealthProbeBindAddress: "0", Namespace: os.Getenv("NOTHING"), LeaderElect: true,
+		MetricsBindAddress: "0", HealthProbeBindAddress: "0", Namespace: "durabletopic-system", LeaderElect: true,
 	})
 	if err == nil {
 		t.Error("a manager without an API server")

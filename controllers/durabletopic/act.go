@@ -2,6 +2,7 @@ package durabletopic
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -41,10 +42,11 @@ func (p *pass) acted(ctx context.Context) bool {
 	}
 	defer p.kafka.Leave(p.key)
 	for fresh := p.lookAgain(ctx); fresh && len(p.plan.Steps) > 0 && p.rounds < maxRounds; p.rounds++ {
-		if !p.round(ctx) {
+		well := p.round(ctx)
+		p.replan() // after a failure too: what was refused is held from now on
+		if !well {
 			break
 		}
-		p.replan()
 	}
 	p.conclude()
 	return true
@@ -179,6 +181,7 @@ func (p *pass) done(step plan.Step) {
 		m.deeds.Recreated = p.known()
 		m.deeds.Created, m.awaited = true, true
 		if m.deeds.Recreated {
+			p.c.Metrics.TopicRecreated(p.object.ClusterName())
 			p.corrected(durability.TopicMissing, v1alpha1.DriftChange{Key: "topic", From: "missing", To: "created again"})
 		}
 	case plan.AddPartitions:
@@ -249,13 +252,21 @@ func (p *pass) conclude() {
 	p.memory.deeds.Released = append(p.memory.deeds.Released, p.plan.Released...)
 }
 
-// fights tells the keys that somebody else keeps changing back.
+// fights tells the keys that somebody else keeps changing back, those that are right for the moment too.
 func (p *pass) fights(now time.Time) []string {
-	var words []string
 	for _, h := range p.plan.Held {
 		if h.Why.Reason == v1alpha1.ReasonDriftFight {
-			words = append(words, h.Why.Message)
+			p.memory.feuds[h.Difference.Key] = h.Why.Message
 		}
+	}
+	wanted := p.wanted()
+	maps.DeleteFunc(p.memory.feuds, func(key, _ string) bool {
+		_, declared := wanted[key]
+		return !p.memory.fights[key].Lasts(now) || !declared && !slices.Contains(p.owned, key)
+	})
+	var words []string
+	for _, key := range slices.Sorted(maps.Keys(p.memory.feuds)) {
+		words = append(words, p.memory.feuds[key])
 	}
 	return words
 }

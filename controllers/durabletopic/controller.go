@@ -59,11 +59,18 @@ type Kafka interface {
 	Contact
 }
 
-// Metrics are told what happens to topics.
-type Metrics interface {
+// Inventory is told how objects stand.
+type Inventory interface {
 	TopicJudged(object, cluster string, t *v1alpha1.DurableTopic)
 	TopicForgotten(object string)
+}
+
+// Metrics are told what happens to topics.
+type Metrics interface {
+	Inventory
 	Drift(cluster, kind string, corrected bool)
+	// TopicRecreated: a topic had vanished, with its records, and was created again.
+	TopicRecreated(cluster string)
 }
 
 // Options of a Controller.
@@ -147,7 +154,8 @@ func (c *Controller) report(ctx context.Context, before *v1alpha1.DurableTopic, 
 	v := verdict.Judge(p.verdictInput())
 	after := before.DeepCopy()
 	after.Status = v.Status
-	changed, err := c.status.Patch(ctx, before, after)
+	// Locked, because an object of the same name may have been made since: it would get a status that is not its own.
+	changed, err := c.status.PatchLocked(ctx, before, after)
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: time.Second}, nil
 	}
@@ -172,5 +180,5 @@ func (p *pass) returnAfter(wait time.Duration) time.Duration {
 	if p.acts() && p.kafka == nil {
 		return connectionWait
 	}
-	return p.memory.backoff(wait, len(p.failures) > 0)
+	return p.memory.backoff(p.memory.calm(wait, p.now()), len(p.failures) > 0)
 }

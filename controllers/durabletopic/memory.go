@@ -25,6 +25,8 @@ type memory struct {
 	// settled are the values each key was seen to have as declared. Only what was settled can drift.
 	settled map[string]string
 	fights  map[string]plan.Fight
+	// feuds are the words about keys that are fought over.
+	feuds   map[string]string
 	refused map[string]refusal
 	// drifting are the keys whose drift was counted already.
 	drifting map[string]bool
@@ -113,7 +115,7 @@ func (m *memories) declare(key string, mem *memory, cluster, topic string) {
 }
 
 func (m *memory) reset() {
-	m.settled, m.drifting = map[string]string{}, map[string]bool{}
+	m.settled, m.drifting, m.feuds = map[string]string{}, map[string]bool{}, map[string]string{}
 	m.fights, m.refused = map[string]plan.Fight{}, map[string]refusal{}
 }
 
@@ -148,6 +150,16 @@ func (m *memory) settle(wanted map[string]string, differences []durability.Diffe
 func (m *memory) drifts(key, wanted string) bool {
 	value, ok := m.settled[key]
 	return ok && value == wanted
+}
+
+// calm shortens the wait, of which zero is the longest, to the end of the first fight that nobody goes on with.
+func (m *memory) calm(wait time.Duration, now time.Time) time.Duration {
+	for key := range m.feuds {
+		if end := m.fights[key].Ends().Sub(now) + time.Millisecond; end > 0 && (wait == 0 || end < wait) {
+			wait = end
+		}
+	}
+	return wait
 }
 
 // backoff doubles the wait while passes fail, up to a minute.

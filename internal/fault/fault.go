@@ -98,5 +98,5 @@ func Cut(s string, limit int) string {
 	for end > 0 && !utf8.RuneStart(s[end]) {
 		end--
 	}
-	return s[:end] + mark
+	return strings.TrimRight(s[:end], " ,;:(") + mark
 }

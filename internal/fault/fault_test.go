@@ -77,6 +77,7 @@ func TestCut(t *testing.T) {
 		"inside a character": {"aéé", 4, "a..."},
 		"between characters": {"ééé", 5, "é..."},
 		"no room":            {"payments", 3, "..."},
+		"between words":      {"red, green, blue", 8, "red..."},
 		"not UTF-8":          {"a\xffb", 10, "a\ufffdb"},
 		"long and not UTF-8": {"\xff" + strings.Repeat("x", 10), 8, "\ufffdxx..."},
 	}

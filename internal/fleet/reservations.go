@@ -47,8 +47,10 @@ func (r *reservations) certainAge(most time.Duration) time.Duration {
 }
 
 // over adds what is held to a listing: the load of the brokers, and names that are taken. Topics that the listing shows
-// are no longer held; additions are held for as long as shown says that they do not show.
-func (r *reservations) over(l *topic.Listing, shown func(name string, added [][]int32) bool) (map[int32]topic.Load, map[string]bool) {
+// are no longer held; additions are held for as long as shown says that they do not show. A name is taken while pending
+// says that its topic has not been seen yet: one that was seen and is missing now is gone.
+func (r *reservations) over(l *topic.Listing, shown func(name string, added [][]int32) bool,
+	pending func(name string) bool) (map[int32]topic.Load, map[string]bool) {
 	load, taken := maps.Clone(l.Load), map[string]bool{}
 	if load == nil {
 		load = map[int32]topic.Load{}
@@ -64,7 +66,7 @@ func (r *reservations) over(l *topic.Listing, shown func(name string, added [][]
 		}
 		kept = append(kept, h)
 		burden(load, h.replicas)
-		if h.created && !h.uncertain {
+		if h.created && !h.uncertain && pending(h.topic) {
 			taken[h.topic] = true
 		}
 	}

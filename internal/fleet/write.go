@@ -13,7 +13,7 @@ import (
 )
 
 // listingAge is how old a listing may be for placement and name checks, so that batches in a row share one.
-const listingAge = time.Second
+const listingAge = 3 * time.Second
 
 // scene gathers what a batch is decided on.
 func (c *connection) scene(ctx context.Context, facts *topic.Cluster) (scene, error) {
@@ -21,7 +21,7 @@ func (c *connection) scene(ctx context.Context, facts *topic.Cluster) (scene, er
 	if err != nil {
 		return scene{}, notSent(err)
 	}
-	load, taken := c.reserved.over(l, c.shows)
+	load, taken := c.reserved.over(l, c.shows, c.awaits)
 	return scene{cluster: facts, names: l.Names, taken: taken, load: load}, nil
 }
 
@@ -30,6 +30,9 @@ func (c *connection) shows(name string, _ [][]int32) bool {
 	v := c.observer.View(name)
 	return v.Topic != nil && v.Expected.Partitions == 0
 }
+
+// awaits tells whether a confirmed creation is still to be seen.
+func (c *connection) awaits(name string) bool { return c.observer.View(name).Expected.Created }
 
 // create is the flush of the lane of new topics.
 func (c *connection) create(ctx context.Context, steps []plan.CreateTopic) []outcome {

@@ -42,10 +42,10 @@ func gather(t *testing.T, r *prometheus.Registry) map[string]float64 {
 }
 
 func value(kind dto.MetricType, m *dto.Metric) float64 {
-	switch kind {
-	case dto.MetricType_GAUGE:
+	if kind == dto.MetricType_GAUGE {
 		return m.GetGauge().GetValue()
-	case dto.MetricType_COUNTER:
+	}
+	if kind == dto.MetricType_COUNTER {
 		return m.GetCounter().GetValue()
 	}
 	return float64(m.GetHistogram().GetSampleCount())

@@ -73,7 +73,8 @@ func (o *Observer) applyPart(b batch, asks []topic.Ask) (lags bool) {
 			continue
 		}
 		if o.take(e, r, b.source) == dropped && !b.second {
-			lags = e.lags(b.broker) || lags
+			e.lagged++
+			lags = lags || e.lagged >= staleRounds
 		}
 	}
 	return lags
@@ -174,15 +175,6 @@ func (o *Observer) report(e *entry, was face) {
 
 // again gives the wait before a dropped read is repeated.
 func (e *entry) again() time.Duration { return min(againFirst<<min(e.retries, 4), againMost) }
-
-// lags counts reads in a row that one broker answered with older facts than accepted ones.
-func (e *entry) lags(broker int32) bool {
-	if e.lagging != broker {
-		e.lagging, e.lagged = broker, 0
-	}
-	e.lagged++
-	return e.lagged >= staleRounds
-}
 
 // leaveLagging gives up a pinned broker that goes on showing old facts, if there is a better one.
 func (o *Observer) leaveLagging(broker int32) {

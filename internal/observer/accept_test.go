@@ -83,6 +83,9 @@ func TestReducedSince(t *testing.T) {
 		k.set("orders", orders(withISR(1)))
 		w.pass(interval)
 		want(time.Now())
+		k.set("orders", orders(withID(2), withISR(1))) // another topic, reduced from its first sight on
+		w.pass(interval + 2*time.Second)
+		want(time.Now().Add(-time.Second))
 	})
 }
 

@@ -131,8 +131,8 @@ func (o *Observer) probe(ctx context.Context, broker int32) (*topic.Cluster, err
 	}
 	o.acceptCluster(c, seq)
 	if len(c.Missing) > 0 {
-		return nil, fault.New(fault.Blocked, v1alpha1.ReasonUnsupportedBrokers, "the brokers lack Kafka APIs that are needed: %s",
-			strings.Join(c.Missing, ", "))
+		return nil, fault.New(fault.Blocked, v1alpha1.ReasonUnsupportedBrokers, "the brokers lack Kafka APIs that are needed: %s; "+
+			"nothing is written; upgrade them to Apache Kafka 4.0 or newer", strings.Join(c.Missing, ", "))
 	}
 	return c, nil
 }

@@ -232,3 +232,74 @@ func TestClusterFactsAreToldOnce(t *testing.T) {
 		})
 	}
 }
+
+func TestFencedBrokerIsNotEvenAsked(t *testing.T) {
+	k := newScript(3)
+	within(t, k, func(t *testing.T, w *world) {
+		w.Declare("orders", keys, false)
+		w.settle()
+		k.fence(2, true)
+		w.pass(interval)
+		k.do(func() { k.hang[2], k.fail[1] = true, errDown })
+		k.clearCalls()
+		w.pass(interval)
+		if got := brokersOf(k.since(time.Time{}, "")); !slices.Equal(got, []int32{1, 3}) {
+			t.Errorf("asked brokers %v, want 1 and then 3", got)
+		}
+	})
+}
+
+func TestFirstContactTriesBootstrapServersAgain(t *testing.T) {
+	k := newScript(1)
+	k.bootstrapFails = 2
+	within(t, k, func(t *testing.T, w *world) {
+		w.settle()
+		if _, contact := w.Cluster(); !contact.InTouch {
+			t.Errorf("contact is %+v, want in touch at once", contact)
+		}
+	})
+}
+
+func TestSweepIsDiscardedWhenAWriterLeftItsBroker(t *testing.T) {
+	k := newScript(2)
+	within(t, k, func(t *testing.T, w *world) {
+		names := w.many(700)
+		w.pass(time.Second)
+		w.told()
+		for _, n := range names {
+			k.set(n, named(n, withMin("1")), 1) // as only broker 1 shows it
+		}
+		k.do(func() { k.took = time.Second })
+		w.pass(interval - 500*time.Millisecond) // within the first of two reads
+		k.do(func() { k.ids[1] = "cluster-2" })
+		if broker, _, err := w.Verify(t.Context()); err != nil || broker != 2 {
+			t.Fatalf("Verify gave broker %d, %v; want 2", broker, err)
+		}
+		w.pass(interval)
+		if got := w.told(); len(got) > 0 {
+			t.Errorf("%d notifications from a broker that was left, want none", len(got))
+		}
+	})
+}
+
+func TestDefaultPartitionsThatCannotBeReadStay(t *testing.T) {
+	k := newScript(1)
+	k.defaults = 6
+	within(t, k, func(t *testing.T, w *world) {
+		w.settle()
+		w.toldCluster()
+		k.do(func() { k.defaults = 0 })
+		w.pass(interval)
+		if c, _ := w.Cluster(); c.DefaultPartitions != 6 {
+			t.Errorf("num.partitions is %d, want 6 as read before", c.DefaultPartitions)
+		}
+		k.do(func() { k.defaults = 3 })
+		w.pass(interval)
+		if c, _ := w.Cluster(); c.DefaultPartitions != 3 {
+			t.Errorf("num.partitions is %d, want 3", c.DefaultPartitions)
+		}
+		if got := w.toldCluster(); got != 1 {
+			t.Errorf("cluster told %d times, want once", got)
+		}
+	})
+}

@@ -96,10 +96,6 @@ func (o *Observer) lose(now time.Time, err error) {
 	for w := range o.waiting {
 		o.settle(w, err)
 	}
-	if isIdentity(err) {
-		o.agenda.sweepDue = now.Add(c.interval)
-		return
-	}
 	o.agenda.sweepDue = now.Add(c.nextRetry())
 }
 

@@ -111,6 +111,15 @@ func TestRetriesBackOffWithoutContact(t *testing.T) {
 		if _, c := w.Cluster(); !c.InTouch || c.Fault != nil {
 			t.Errorf("contact is %+v, want regained", c)
 		}
+		// The next loss begins with short waits again.
+		k.failAll(errDown)
+		w.pass(interval)
+		_, lost := w.Cluster()
+		k.failAll(nil)
+		w.pass(time.Until(lost.Since.Add(time.Second)))
+		if _, c := w.Cluster(); lost.InTouch || !c.InTouch {
+			t.Errorf("contact is %+v, then %+v a second later: want lost and regained", lost, c)
+		}
 	})
 }
 
@@ -257,6 +266,20 @@ func TestReasonsOfTheReaderStay(t *testing.T) {
 		w.settle()
 		if _, c := w.Cluster(); fault.As(c.Fault).Reason != "AuthenticationFailed" {
 			t.Errorf("fault is %v, want the reader's", c.Fault)
+		}
+	})
+}
+
+// Of several errors the one that needs a person is shown.
+func TestFaultThatSaysMost(t *testing.T) {
+	denied := fault.New(fault.Blocked, v1alpha1.ReasonNotAuthorized, "DESCRIBE on the cluster is not allowed")
+	k := newScript(3)
+	within(t, k, func(t *testing.T, w *world) {
+		w.settle()
+		k.do(func() { k.fail[1], k.fail[2], k.fail[3] = errDown, denied, errDown })
+		w.pass(interval)
+		if _, c := w.Cluster(); fault.As(c.Fault).Reason != v1alpha1.ReasonNotAuthorized {
+			t.Errorf("fault is %v, want %v", c.Fault, denied)
 		}
 	})
 }

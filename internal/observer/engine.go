@@ -38,16 +38,10 @@ func earliest(m map[string]time.Time, name string, at time.Time) {
 	}
 }
 
-// slack lets wishes of nearly the same time share a round.
-const slack = 250 * time.Millisecond
-
-// ripen moves wishes whose time has come to the wanted names; with one, all that come within the slack.
+// ripen moves wishes whose time has come to the wanted names.
 func (a *agenda) ripen(now time.Time, seq uint64) {
-	if at, ok := first(a.later); !ok || at.After(now) {
-		return
-	}
 	for name, at := range a.later {
-		if !at.After(now.Add(slack)) {
+		if !at.After(now) {
 			delete(a.later, name)
 			a.wanted[name] = seq
 		}
@@ -123,13 +117,10 @@ func (o *Observer) choose(now time.Time) (job, time.Time) {
 		sooner(confirm, doubts)
 		sooner(first(a.later))
 		sooner(a.roundDue, len(a.wanted) > 0)
-	} else if !o.contact.announced {
-		sooner(o.contact.shown.Since.Add(o.contact.shown.Grace+1), true)
 	}
 	if !a.sweepDue.After(now) {
 		return jobSweep, now
 	}
-	sooner(o.nextExpiry())
 	return jobNone, due
 }
 

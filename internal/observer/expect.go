@@ -179,25 +179,6 @@ func (x *expectations) expire(now time.Time) (unseen bool) {
 	return unseen
 }
 
-// until gives when the first promise ends.
-func (x *expectations) until() (at time.Time, ok bool) {
-	sooner := func(p *promise) {
-		if !ok || p.until.Before(at) {
-			at, ok = p.until, true
-		}
-	}
-	if x.created != nil {
-		sooner(&x.created.promise)
-	}
-	if x.count != nil {
-		sooner(&x.count.promise)
-	}
-	for _, p := range x.configs {
-		sooner(&p.promise)
-	}
-	return at, ok
-}
-
 // shown gives what a view shows: the writes that were not seen yet.
 func (x *expectations) shown() topic.Expected {
 	var e topic.Expected

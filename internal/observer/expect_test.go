@@ -51,6 +51,9 @@ func TestExpectConfigs(t *testing.T) {
 				w.settle()
 				k.set("orders", tt.read)
 				w.ExpectConfigs("orders", tt.set, tt.delete)
+				if name == "nothing changed" {
+					w.wantExpected("orders", topic.Expected{})
+				}
 				if err := w.Refresh(t.Context(), "orders"); err != nil {
 					t.Fatal(err)
 				}

@@ -1,6 +1,7 @@
 package observer_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,54 @@ func TestBindToAnotherClusterForgetsFacts(t *testing.T) {
 			t.Errorf("view still shows facts of the other cluster: %+v", v)
 		}
 	})
+}
+
+// What is under way when another identity is bound is not accepted, whatever it is.
+func TestBindDuringReads(t *testing.T) {
+	tests := map[string]struct {
+		wait time.Duration
+		read func(ctx context.Context, w *world) error
+	}{
+		"sweep":   {interval - time.Second, nil},
+		"refresh": {0, func(ctx context.Context, w *world) error { return w.Refresh(ctx, w.names...) }},
+		"listing": {0, func(ctx context.Context, w *world) error { _, err := w.Listing(ctx, 0); return err }},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			k := newScript(2)
+			k.set("orders", orders())
+			withinOptions(t, k, observer.Options{Interval: interval}, func(t *testing.T, w *world) {
+				w.Declare("orders", keys, false)
+				w.names = append(w.many(700), "orders")
+				w.pass(time.Second)
+				k.do(func() {
+					k.took = time.Second
+					k.onListing = func(int32) error { time.Sleep(time.Second); return nil }
+				})
+				w.pass(tt.wait)
+				if tt.read != nil {
+					go func() {
+						if err := tt.read(t.Context(), w); err == nil {
+							t.Error("a read of the other cluster was accepted")
+						}
+					}()
+				}
+				w.pass(500 * time.Millisecond)
+				w.Bind("cluster-2")
+				for range 10 {
+					w.pass(300 * time.Millisecond)
+					for _, name := range w.names {
+						if v := w.View(name); v.Presence != topic.NotRead || v.Contact.InTouch {
+							t.Fatalf("view of %q is %+v, want no facts and no contact", name, v)
+						}
+					}
+				}
+				k.do(func() { k.id = "cluster-2" })
+				w.pass(2 * interval)
+				w.wantPresence("orders", topic.Present)
+			})
+		})
+	}
 }
 
 func TestFactsOfAnotherClusterAreNeverAccepted(t *testing.T) {

@@ -55,6 +55,25 @@ func TestListingFailsOver(t *testing.T) {
 	})
 }
 
+// A broker may answer everything but a listing.
+func TestListingThatOneBrokerFails(t *testing.T) {
+	k := newScript(2)
+	within(t, k, func(t *testing.T, w *world) {
+		w.pass(time.Second)
+		k.do(func() {
+			k.onListing = func(b int32) error {
+				if b == 1 {
+					return errDown
+				}
+				return nil
+			}
+		})
+		if _, err := w.Listing(t.Context(), 0); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestCollision(t *testing.T) {
 	k := newScript(1)
 	k.names = map[string]topic.ID{"a.b": {1}, "a_b": {2}, "c.d_e": {3}, "plain": {4}}

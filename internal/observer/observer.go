@@ -99,8 +99,7 @@ type entry struct {
 	replaced doubt
 	former   []topic.ID // of earlier topics of this name
 	retries  int        // reads in a row that settled nothing
-	lagged   int        // reads in a row that broker lagging answered with old facts
-	lagging  int32
+	lagged   int        // reads in a row that the pinned broker answered with older facts than accepted ones
 	expect   expectations
 	shown    topic.Expected // what View shows of expect; replaced, never changed
 	waiters  []*waiter

@@ -150,9 +150,6 @@ func sameExpected(a, b topic.Expected) bool {
 // holds o.mu.
 func (o *Observer) expire(now time.Time) {
 	for name, e := range o.expecting {
-		if at, ok := e.expect.until(); ok && at.After(now) {
-			continue
-		}
 		was := e.face()
 		if e.expect.expire(now) {
 			o.agenda.wanted[name] = o.seq
@@ -160,14 +157,4 @@ func (o *Observer) expire(now time.Time) {
 		o.showExpected(e)
 		o.report(e, was)
 	}
-}
-
-// nextExpiry gives when the next promise ends. The caller holds o.mu.
-func (o *Observer) nextExpiry() (at time.Time, ok bool) {
-	for _, e := range o.expecting {
-		if t, has := e.expect.until(); has && (!ok || t.Before(at)) {
-			at, ok = t, true
-		}
-	}
-	return at, ok
 }

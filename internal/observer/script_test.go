@@ -25,22 +25,25 @@ type call struct {
 
 // script is a scripted cluster: each broker shows its own image of the topics, and may fail or hang.
 type script struct {
-	mu          sync.Mutex
-	id          string
-	ids         map[int32]string // of brokers that belong elsewhere
-	brokers     []topic.Broker
-	seenBy      map[int32][]topic.Broker // brokers as one of them sees them
-	images      map[int32]map[string]topic.Read
-	names       map[string]topic.ID
-	missing     []string
-	hang        map[int32]bool
-	fail        map[int32]error
-	took        time.Duration // of each read of topics
-	clusterTook time.Duration
-	onTopics    func(broker int32, asks []topic.Ask) error // before an answer
-	calls       []call
-	noHistory   bool
-	leftOut     map[string]bool // from answers
+	mu             sync.Mutex
+	id             string
+	ids            map[int32]string // of brokers that belong elsewhere
+	brokers        []topic.Broker
+	seenBy         map[int32][]topic.Broker // brokers as one of them sees them
+	images         map[int32]map[string]topic.Read
+	names          map[string]topic.ID
+	missing        []string
+	hang           map[int32]bool
+	fail           map[int32]error
+	took           time.Duration // of each read of topics
+	clusterTook    time.Duration
+	onTopics       func(broker int32, asks []topic.Ask) error // before an answer
+	calls          []call
+	noHistory      bool
+	bootstrapFails int   // how many reads fail before one of the bootstrap servers answers
+	defaults       int32 // num.partitions
+	onListing      func(broker int32) error
+	leftOut        map[string]bool // from answers
 }
 
 func newScript(brokers int32) *script {
@@ -96,6 +99,10 @@ func (k *script) trouble(ctx context.Context, kind string, broker int32, names [
 	hang, err := k.hang[broker], k.fail[broker]
 	if broker == observer.AnyBroker {
 		hang, err = k.hang[1], k.fail[1]
+		if k.bootstrapFails > 0 {
+			k.bootstrapFails--
+			err = errDown
+		}
 	}
 	k.mu.Unlock()
 	if hang {
@@ -114,7 +121,7 @@ func (k *script) Cluster(ctx context.Context, broker int32) (*topic.Cluster, err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	c := &topic.Cluster{ID: k.id, Brokers: slices.Clone(k.brokers), Missing: k.missing, Features: map[string]int16{}}
+	c := &topic.Cluster{ID: k.id, Brokers: slices.Clone(k.brokers), Missing: k.missing, DefaultPartitions: k.defaults, Features: map[string]int16{}}
 	if id, ok := k.ids[broker]; ok {
 		c.ID = id
 	}
@@ -139,6 +146,9 @@ func (k *script) Topics(ctx context.Context, broker int32, asks []topic.Ask) (ma
 		if err := hook(broker, asks); err != nil {
 			return nil, err
 		}
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	reads := k.read(broker, asks)
 	select {
@@ -181,6 +191,14 @@ func (k *script) Listing(ctx context.Context, broker int32) (*topic.Listing, err
 		return nil, err
 	}
 	k.mu.Lock()
+	hook := k.onListing
+	k.mu.Unlock()
+	if hook != nil {
+		if err := hook(broker); err != nil {
+			return nil, err
+		}
+	}
+	k.mu.Lock()
 	defer k.mu.Unlock()
 	return &topic.Listing{Names: maps.Clone(k.names)}, nil
 }
@@ -213,6 +231,7 @@ type world struct {
 	t       *testing.T
 	kafka   *script
 	mu      sync.Mutex
+	names   []string
 	notes   []note
 	cluster int
 	sweeps  []error

@@ -17,8 +17,10 @@ const (
 	minChunk = 25
 	// maxChunkPartitions bounds the partitions of one read, as far as they are known.
 	maxChunkPartitions = 4000
-	// slowRead is how long a read that failed must have taken for its size to be a likely cause.
-	slowRead = 900 * time.Millisecond
+	// quickRead is a time after which the double could be read as well. slowRead is how long a read that failed must
+	// have taken for its size to be a likely cause.
+	quickRead = 500 * time.Millisecond
+	slowRead  = 900 * time.Millisecond
 	// sweepShare is the part of the time that sweeps may take: one tenth.
 	sweepShare = 10
 	// failovers is how many brokers may fail in the middle of a sweep or round before it is given up.
@@ -210,7 +212,7 @@ func (o *Observer) readTopics(ctx context.Context, reign int, broker int32, asks
 	bounded, cancel := context.WithTimeout(ctx, topicsTimeout)
 	defer cancel()
 	reads, err := o.reader.Topics(bounded, broker, asks)
-	o.sizeChunk(err == nil, time.Since(at) >= slowRead)
+	o.sizeChunk(err == nil, time.Since(at))
 	if err != nil {
 		if ctx.Err() == nil {
 			o.distrust(broker, err)
@@ -220,14 +222,14 @@ func (o *Observer) readTopics(ctx context.Context, reign int, broker int32, asks
 	return batch{source{reign: reign, broker: broker, seq: seq, at: at}, asks, reads}, nil
 }
 
-// sizeChunk lets reads shrink that brokers are too slow for, and grow again.
-func (o *Observer) sizeChunk(answered, late bool) {
+// sizeChunk lets reads shrink that brokers are too slow for, and grow again while they are answered quickly.
+func (o *Observer) sizeChunk(answered bool, took time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
-	case answered:
+	case answered && took < quickRead:
 		o.chunk = min(2*o.chunk, maxChunk)
-	case late:
+	case !answered && took >= slowRead:
 		o.chunk = max(o.chunk/2, minChunk)
 	}
 }

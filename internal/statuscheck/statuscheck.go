@@ -168,12 +168,13 @@ func (c *checker) together() {
 	ready := c.status(v1alpha1.ConditionReady)
 	reconciling := c.status(v1alpha1.ConditionReconciling) == metav1.ConditionTrue
 	stalled := c.status(v1alpha1.ConditionStalled) == metav1.ConditionTrue
+	abnormal := reconciling || stalled
 	switch {
 	case ready == "":
 		c.fail("Ready is missing")
-	case ready == metav1.ConditionTrue && (reconciling || stalled):
+	case ready == metav1.ConditionTrue && abnormal:
 		c.fail("Ready is True beside Reconciling or Stalled")
-	case ready != metav1.ConditionTrue && !reconciling && !stalled:
+	case ready != metav1.ConditionTrue && !abnormal:
 		c.fail("Ready is %s, and neither Reconciling nor Stalled says how it goes on", ready)
 	}
 	if c.topic && c.status(v1alpha1.ConditionDurable) == "" {
@@ -182,6 +183,11 @@ func (c *checker) together() {
 	if reconciling && stalled {
 		c.fail("Reconciling and Stalled are there together")
 	}
+	c.generations()
+}
+
+// generations checks what the status says it speaks about.
+func (c *checker) generations() {
 	if c.observed > c.generation {
 		c.fail("observedGeneration %d is ahead of generation %d", c.observed, c.generation)
 	}
@@ -208,13 +214,16 @@ func (c *checker) bounds(s v1alpha1.DurableTopicStatus) {
 			c.fail("a step of the plan is empty or too long: %q", step)
 		}
 	}
-	if s.LastDrift == nil {
-		return
+	if s.LastDrift != nil {
+		c.drift(*s.LastDrift)
 	}
-	if n := len(s.LastDrift.Changes); n == 0 || n > v1alpha1.MaxDriftChanges || s.LastDrift.Time.IsZero() {
-		c.fail("lastDrift has %d changes, at %v", n, s.LastDrift.Time)
+}
+
+func (c *checker) drift(d v1alpha1.DriftRecord) {
+	if n := len(d.Changes); n == 0 || n > v1alpha1.MaxDriftChanges || d.Time.IsZero() {
+		c.fail("lastDrift has %d changes, at %v", n, d.Time)
 	}
-	for _, change := range s.LastDrift.Changes {
+	for _, change := range d.Changes {
 		longest := max(utf8.RuneCountInString(change.From), utf8.RuneCountInString(change.To))
 		if change.Key == "" || len(change.Key) > v1alpha1.MaxConfigKeyLength || longest > v1alpha1.MaxDriftValueLength {
 			c.fail("a change in lastDrift is out of bounds: %+v", change)

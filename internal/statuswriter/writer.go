@@ -17,6 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// AtOnce is how many writes of one Writer are in flight. The API server queues the requests of one user together, and
+// refuses those beyond its queue: hundreds of statuses at once would keep the lease from being renewed.
+const AtOnce = 32
+
 // Writer writes statuses of one kind. It is safe for concurrent use; two writers of one object at a time are not.
 //
 // A merge patch replaces lists, conditions too. So the difference is computed against what the API server holds, and
@@ -24,6 +28,7 @@ import (
 // cache lags behind, the answer to the last own write.
 type Writer[T client.Object] struct {
 	client client.Client
+	places chan struct{} // one for each write in flight
 
 	mu   sync.Mutex
 	last map[types.NamespacedName]T // answers to own writes which the cache has not shown yet
@@ -31,7 +36,7 @@ type Writer[T client.Object] struct {
 
 // New makes a Writer.
 func New[T client.Object](c client.Client) *Writer[T] {
-	return &Writer[T]{client: c, last: map[types.NamespacedName]T{}}
+	return &Writer[T]{client: c, places: make(chan struct{}, AtOnce), last: map[types.NamespacedName]T{}}
 }
 
 // Base gives the newest known form of an object from the cache, to be changed by the caller at will: a copy of obj, or
@@ -81,8 +86,7 @@ func (w *Writer[T]) patch(ctx context.Context, before, after T, locked bool) (bo
 		return false, nil
 	}
 	answer := clone(after)
-	err = w.client.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, data))
-	switch {
+	switch err := w.send(ctx, answer, data); {
 	case apierrors.IsNotFound(err), replaced(err):
 		return false, nil
 	case err != nil:
@@ -92,6 +96,17 @@ func (w *Writer[T]) patch(ctx context.Context, before, after T, locked bool) (bo
 	defer w.mu.Unlock()
 	w.last[client.ObjectKeyFromObject(answer)] = answer
 	return true, nil
+}
+
+// send waits for a place and writes. The object becomes the answer.
+func (w *Writer[T]) send(ctx context.Context, obj T, data []byte) error {
+	select {
+	case w.places <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-w.places }()
+	return w.client.Status().Patch(ctx, obj, client.RawPatch(types.MergePatchType, data))
 }
 
 // difference is the merge patch of the status alone; nil if there is none. It carries the UID, so that an object of the

@@ -13,17 +13,17 @@ import (
 	"durabletopic.io/operator/internal/testbed/kafkabed"
 )
 
-// real is a bed of real brokers.
-type real struct {
+// brokersBed is a bed of real brokers.
+type brokersBed struct {
 	bed    *kafkabed.Cluster
 	client *kgo.Client
 }
 
-func (r real) Request(ctx context.Context, broker int32, req kmsg.Request) (kmsg.Response, error) {
+func (r brokersBed) Request(ctx context.Context, broker int32, req kmsg.Request) (kmsg.Response, error) {
 	return r.client.Broker(int(broker)).RetriableRequest(ctx, req)
 }
 
-func (r real) Do(ctx context.Context, d deed, brokers ...int32) error {
+func (r brokersBed) Do(ctx context.Context, d deed, brokers ...int32) error {
 	does := map[deed]func(...int32) error{pause: r.bed.Pause, resume: r.bed.Resume, kill: r.bed.Kill, start: r.bed.Start}
 	if err := does[d](brokers...); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (r real) Do(ctx context.Context, d deed, brokers ...int32) error {
 }
 
 // Wait is the pause between two polls.
-func (r real) Wait() { time.Sleep(30 * time.Millisecond) }
+func (r brokersBed) Wait() { time.Sleep(30 * time.Millisecond) }
 
 func TestRealKafka(t *testing.T) {
 	if testing.Short() {
@@ -62,5 +62,5 @@ func TestRealKafka(t *testing.T) {
 	if err := client.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	runSuite(t, real{bed: bed, client: client})
+	runSuite(t, brokersBed{bed: bed, client: client})
 }

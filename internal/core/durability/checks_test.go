@@ -10,11 +10,11 @@ import (
 	"durabletopic.io/operator/internal/core/placement"
 	"durabletopic.io/operator/internal/core/profile"
 	"durabletopic.io/operator/internal/core/topic"
-	"durabletopic.io/operator/internal/core/topic/topictest"
+	"durabletopic.io/operator/internal/core/topictest"
 )
 
 const (
-	minISR     = topic.MinInSyncReplicas
+	minISR  = topic.MinInSyncReplicas
 	unclean = topic.UncleanLeaderElection
 )
 

@@ -21,7 +21,7 @@ type Weak struct {
 type Health struct {
 	Offline     []Weak // no leader: nobody reads or writes
 	UnderMinISR []Weak // acks=all producers wait
-	Reduced     []Weak // one more failure is tolerated less
+	Reduced     []Weak // one failure less is tolerated
 }
 
 // Examine looks at every partition. minISR is what Kafka must have in sync to confirm an acks=all record; like Kafka
@@ -37,7 +37,7 @@ func Examine(t *topic.Topic, minISR int32) Health {
 		case len(p.ISR) < min(int(minISR), len(p.Replicas)):
 			w.WaitsFor = without(p.Replicas, p.ISR)
 			h.UnderMinISR = append(h.UnderMinISR, w)
-		case len(p.ISR) < len(p.Replicas):
+		case len(p.ISR) < len(p.Target()): // a replica on its way does not weaken those it is to replace
 			w.WaitsFor = without(p.Replicas, p.ISR)
 			h.Reduced = append(h.Reduced, w)
 		}

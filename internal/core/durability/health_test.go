@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"durabletopic.io/operator/internal/core/durability"
-	"durabletopic.io/operator/internal/core/topic/topictest"
+	"durabletopic.io/operator/internal/core/topictest"
 )
 
 func TestExamine(t *testing.T) {
@@ -37,7 +37,9 @@ func TestExamine(t *testing.T) {
 		"offline, only the last leader known":      {"1 3 5 isr known 5", 2, offline(0, false, 5)},
 		"offline, nobody known":                    {"5 3 1 isr", 2, offline(0, false, 1, 3, 5)},
 		"offline, all in sync: leader just lost":   {"1 3 5 leader -", 2, offline(3, true, 1, 3, 5)},
-		"new replica not in sync yet":              {"1 3 5 isr 1 3 adding 5", 2, reduced(2, 5)},
+		"a third replica is not in sync yet":       {"1 3 5 isr 1 3 adding 5", 2, reduced(2, 5)},
+		"a replica is being replaced":              {"1 3 5 6 isr 1 3 5 adding 6 removing 5", 2, durability.Health{}},
+		"a dead replica is being replaced":         {"1 3 5 6 isr 1 3 adding 6 removing 5", 2, reduced(2, 5, 6)},
 		"a replica whose broker has left the rack": {"1 3 9 isr 1 3", 2, reduced(2, 9)},
 	}
 	for name, tt := range tests {

@@ -8,7 +8,7 @@ import (
 	"durabletopic.io/operator/internal/core/plan"
 	"durabletopic.io/operator/internal/core/profile"
 	"durabletopic.io/operator/internal/core/topic"
-	"durabletopic.io/operator/internal/core/topic/topictest"
+	"durabletopic.io/operator/internal/core/topictest"
 )
 
 const (

@@ -1,8 +1,11 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"time"
+
+	"durabletopic.io/operator/internal/core/durability"
 )
 
 // Bounds of the damping of fights over one key.
@@ -63,6 +66,9 @@ func (f Fight) Until() time.Time {
 	return f.found.Add(delay)
 }
 
+// Ends is when it is over if nobody undoes the key again.
+func (f Fight) Ends() time.Time { return f.last.Add(fightWindow + 1) }
+
 // recent counts the corrections within the window before now.
 func (f Fight) recent(now time.Time) int {
 	n := 0
@@ -84,4 +90,21 @@ func (f Fight) calmed(now time.Time) Fight {
 		return f
 	}
 	return Fight{found: f.found}
+}
+
+const fightCure = "it is corrected with growing delay, up to 5 minutes; find the other writer (audit log of the brokers, " +
+	"other operators, scripts) and let one of the two win"
+
+// fightText names both values of a key that somebody else keeps changing back.
+func fightText(d durability.Difference) string {
+	switch {
+	case d.Kind == durability.TopicMissing:
+		return fmt.Sprintf("somebody keeps deleting topic %q; %s", d.To, fightCure)
+	case d.Kind == durability.ConfigLeft:
+		return fmt.Sprintf("somebody keeps setting %s to %s, which is no longer declared; %s", d.Key, d.Have(), fightCure)
+	case d.Inherited:
+		return fmt.Sprintf("somebody keeps removing %s from the topic, declared is %s; %s", d.Key, durability.Words(d.To),
+			fightCure)
+	}
+	return fmt.Sprintf("somebody keeps setting %s to %s, declared is %s; %s", d.Key, d.Have(), durability.Words(d.To), fightCure)
 }

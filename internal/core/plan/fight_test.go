@@ -75,6 +75,9 @@ func TestFightLasts(t *testing.T) {
 			t.Errorf("%v after its last correction the fight lasts: %v, want %v", after, !want, want)
 		}
 	}
+	if ends := f.Ends(); f.Lasts(ends) || !f.Lasts(ends.Add(-1)) {
+		t.Errorf("the fight is said to end at %v", ends)
+	}
 	// A difference that waits for its delay is no calm, however long it takes.
 	f = f.Found(corrected.Add(10 * time.Minute))
 	if !f.Lasts(corrected.Add(30 * time.Minute)) {

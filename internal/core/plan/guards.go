@@ -63,8 +63,7 @@ func topicIsReadable(in Input, _ durability.Difference) *Held {
 }
 
 func topicWasLookedFor(in Input, _ durability.Difference) *Held {
-	switch in.View.Presence {
-	case topic.Missing, topic.Absent:
+	if in.View.Presence == topic.Missing || in.View.Presence == topic.Absent {
 		return nil
 	}
 	return because(fault.Waiting, v1alpha1.ReasonNotObservedYet, "topic %q has not been read yet", in.Desired.Topic)
@@ -180,22 +179,6 @@ func isFoughtOver(in Input, d durability.Difference) *Held {
 	return held
 }
 
-// fightText names both values of a key that somebody else keeps changing back.
-func fightText(d durability.Difference) string {
-	const cure = "it is corrected with growing delay, up to 5 minutes; find the other writer (audit log of the brokers, " +
-		"other operators, scripts) and let one of the two win"
-	if d.Kind == durability.TopicMissing {
-		return fmt.Sprintf("somebody keeps deleting topic %q; %s", d.To, cure)
-	}
-	switch {
-	case d.Inherited:
-		return fmt.Sprintf("somebody keeps removing %s from the topic, declared is %s; %s", d.Key, durability.Words(d.To), cure)
-	case d.Kind == durability.ConfigLeft:
-		return fmt.Sprintf("somebody keeps setting %s to %s, which is no longer declared; %s", d.Key, d.Have(), cure)
-	}
-	return fmt.Sprintf("somebody keeps setting %s to %s, declared is %s; %s", d.Key, d.Have(), durability.Words(d.To), cure)
-}
-
 // replicasComeFirst: while replicas are missing, min.insync.replicas is not raised, or acks=all producers would wait for
 // replicas that do not exist yet. Lowering it to the declared value, and pinning what counts already, are always possible.
 func replicasComeFirst(in Input, d durability.Difference) *Held {
@@ -255,7 +238,10 @@ func brokers(ids []int32) string {
 	for _, id := range ids {
 		words = append(words, fmt.Sprint(id))
 	}
-	if len(ids) == 1 {
+	switch len(ids) {
+	case 0:
+		return "more brokers"
+	case 1:
 		return "broker " + words[0]
 	}
 	return "brokers " + strings.Join(words, ", ")

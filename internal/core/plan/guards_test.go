@@ -10,7 +10,7 @@ import (
 	"durabletopic.io/operator/internal/core/durability"
 	"durabletopic.io/operator/internal/core/plan"
 	"durabletopic.io/operator/internal/core/topic"
-	"durabletopic.io/operator/internal/core/topic/topictest"
+	"durabletopic.io/operator/internal/core/topictest"
 	"durabletopic.io/operator/internal/fault"
 )
 
@@ -448,6 +448,19 @@ func TestGuards(t *testing.T) {
 			change: func(s *situation) { s.Desired.Partitions, s.View.Cluster = 6, topictest.Cluster("a! a! b b c c") },
 			want:   map[string]ruling{"partitions": waiting("WaitingForBrokers")},
 			says:   []string{"the partition count is 3, declared 6: waits for 1 fenced broker"},
+		},
+		"eligible leaders of a partition that has no further replica": {
+			change: func(s *situation) {
+				topictest.WithELR(s.View.Cluster)
+				s.inherit(minISR, topic.TypeInt, "2")
+				s.partitions("1 isr 1 elr 1")
+			},
+			want: map[string]ruling{minISR: waiting("MinInSyncReplicasHeld"), "replicas": blocked("ReplicationFactorViolation")},
+			says: []string{"Bring back more brokers"},
+		},
+		"a replica list that names a broker twice": {
+			change: func(s *situation) { s.partitions("1 3 5 5") },
+			want:   map[string]ruling{"replicas": blocked("PlacementViolation")},
 		},
 		"replicas moved by somebody": {
 			change: func(s *situation) { s.partitions("1 3 5 6 adding 6 removing 5") },

@@ -13,7 +13,7 @@ import (
 	"durabletopic.io/operator/internal/core/placement"
 	"durabletopic.io/operator/internal/core/plan"
 	"durabletopic.io/operator/internal/core/topic"
-	"durabletopic.io/operator/internal/core/topic/topictest"
+	"durabletopic.io/operator/internal/core/topictest"
 	"durabletopic.io/operator/internal/statuscheck"
 )
 
@@ -183,4 +183,12 @@ func check(t *testing.T, words string) string {
 		t.Error(err)
 	}
 	return words
+}
+
+func TestSpread(t *testing.T) {
+	in := given(func(s *situation) { s.partitions("1 3 5", "1 2 6") })
+	want := placement.Spread{Racks: []string{"a", "b", "c"}, FewestRacks: 2}
+	if diff := cmp.Diff(want, plan.Spread(in.View.Cluster, in.View.Topic, in.Desired.Rule)); diff != "" {
+		t.Errorf("spread (-want +got):\n%s", diff)
+	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"durabletopic.io/operator/internal/core/topic"
-	"durabletopic.io/operator/internal/core/topic/topictest"
+	"durabletopic.io/operator/internal/core/topictest"
 )
 
 func TestTarget(t *testing.T) {

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,19 +72,14 @@ func (v *builder) drifted() {
 		reason, detail = v1alpha1.ReasonDriftFight, ""
 	case v.observed() != nil:
 		reason, detail = v1alpha1.ReasonObserveOnly, ""
-	case reason == "":
-		reason = v1alpha1.ReasonUpdating
 	}
-	v.set(v1alpha1.ConditionDrifted, metav1.ConditionTrue, reason, list(words), detail)
+	v.set(v1alpha1.ConditionDrifted, metav1.ConditionTrue, cmp.Or(reason, v1alpha1.ReasonUpdating), list(words), detail)
 }
 
 // heldText says what differs and why it is held; what says both is not told twice.
 func heldText(h plan.Held) string {
 	what := h.Difference.String()
-	switch {
-	case h.Why.Message == "":
-		return what
-	case h.Why.Reason == v1alpha1.ReasonDriftFight, strings.Contains(h.Why.Message, what):
+	if h.Why.Reason == v1alpha1.ReasonDriftFight || strings.Contains(h.Why.Message, what) {
 		return h.Why.Message
 	}
 	return what + " (" + h.Why.Message + ")"
@@ -100,7 +96,7 @@ func (v *builder) unheldFights() []string {
 	return words
 }
 
-// differenceReason names what differs in the public vocabulary.
+// differenceReason names what is about to be corrected in the public vocabulary.
 func differenceReason(kind durability.Kind) string {
 	switch kind {
 	case durability.TopicMissing:
@@ -111,13 +107,9 @@ func differenceReason(kind durability.Kind) string {
 		return v1alpha1.ReasonUncleanElectionViolation
 	case durability.PartitionsDiffer:
 		return v1alpha1.ReasonPartitionCountViolation
-	case durability.ReplicasMoving:
-		return v1alpha1.ReasonMovingReplicas
-	case durability.ReplicasViolate:
-		return v1alpha1.ReasonPlacementViolation
-	case durability.ConfigDiffers, durability.ConfigLeft:
+	default:
+		return v1alpha1.ReasonConfigViolation
 	}
-	return v1alpha1.ReasonConfigViolation
 }
 
 func list(words []string) string {

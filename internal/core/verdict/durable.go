@@ -90,12 +90,13 @@ func (v *builder) settingsFail() bool {
 	case t.MinReplicas() < rule.ReplicationFactor:
 		v.notDurable(v1alpha1.ReasonReplicationFactorViolation,
 			replicas+". There are fewer copies of confirmed records than the profile promises")
-	case minInSyncReplicas(t) < rule.MinInSyncReplicas:
+	case minInSyncReplicas(t) < rule.MinInSyncReplicas && !v.confirmed(topic.MinInSyncReplicas):
 		have := durability.Words(t.Configs[topic.MinInSyncReplicas].Value)
 		v.notDurable(v1alpha1.ReasonMinInSyncReplicasViolation, fmt.Sprintf(
 			"min.insync.replicas is %s, the profile needs %d: a record can be confirmed with too few copies", have,
 			rule.MinInSyncReplicas))
-	case !v.Desired.Unclean && uncleanElection(t) != v1alpha1.UncleanLeaderElectionDisabled:
+	case !v.Desired.Unclean && uncleanElection(t) != v1alpha1.UncleanLeaderElectionDisabled &&
+		!v.confirmed(topic.UncleanLeaderElection):
 		v.notDurable(v1alpha1.ReasonUncleanElectionViolation,
 			"unclean.leader.election.enable is not false: a failure can elect a leader that lacks confirmed records")
 	case !covered:
@@ -106,6 +107,12 @@ func (v *builder) settingsFail() bool {
 		return false
 	}
 	return true
+}
+
+// confirmed tells whether Kafka has confirmed the wanted value of a key already, so that what is shown is out of date.
+func (v *builder) confirmed(key string) bool {
+	want, _ := v.Desired.Value(key)
+	return v.View.Expected.Config(key, want)
 }
 
 // violations are the replica lists that break the rule, in words too.

@@ -9,6 +9,7 @@ import (
 
 	"durabletopic.io/operator/api/v1alpha1"
 	"durabletopic.io/operator/internal/core/durability"
+	"durabletopic.io/operator/internal/fault"
 )
 
 // Event is something a user must know, told once when it happens.
@@ -34,7 +35,8 @@ const (
 )
 
 func (v *builder) tell(warning bool, reason, action, format string, args ...any) {
-	v.events = append(v.events, Event{Warning: warning, Reason: reason, Action: action, Note: fmt.Sprintf(format, args...)})
+	note := fault.Cut(fmt.Sprintf(format, args...), maxMessage)
+	v.events = append(v.events, Event{Warning: warning, Reason: reason, Action: action, Note: note})
 }
 
 // transitions tells what changed between the previous status and this one, each thing once.

@@ -60,7 +60,7 @@ func (v *builder) withoutFacts(since time.Time, f *fault.Fault, reason string) {
 		v.after(grace - out + time.Second)
 	}
 	words := "the topic cannot be judged: " + f.Message
-	if lost || find(v.status.Conditions, v1alpha1.ConditionDurable) == nil {
+	if durable := find(v.status.Conditions, v1alpha1.ConditionDurable); lost || durable == nil || ofNoFacts(durable.Reason) {
 		v.status.Plan = nil
 		v.notDrifted()
 		v.set(v1alpha1.ConditionDurable, metav1.ConditionUnknown, reason, words, f.Detail)
@@ -74,10 +74,20 @@ func (v *builder) withoutFacts(since time.Time, f *fault.Fault, reason string) {
 	v.progress(v1alpha1.ConditionReconciling, reason, words)
 }
 
-// judgedBefore tells whether the previous status speaks about this generation.
+// judgedBefore tells whether the previous status speaks about this generation, by what Kafka showed.
 func (v *builder) judgedBefore() bool {
 	ready := find(v.Previous.Conditions, v1alpha1.ConditionReady)
-	return ready != nil && ready.ObservedGeneration == v.Generation
+	return ready != nil && ready.ObservedGeneration == v.Generation && !ofNoFacts(ready.Reason)
+}
+
+// ofNoFacts tells whether a condition was set without a look at Kafka, so that it is out of date as soon as there is one.
+func ofNoFacts(reason string) bool {
+	switch reason {
+	case v1alpha1.ReasonKafkaClusterNotFound, v1alpha1.ReasonTopicOwnedByAnother, v1alpha1.ReasonKafkaOwnedByAnother,
+		v1alpha1.ReasonSuspended:
+		return true
+	}
+	return false
 }
 
 // aboutToBeRead: a new object or a new config key is read at once; a status before that would only flap.

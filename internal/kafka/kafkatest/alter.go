@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"durabletopic.io/operator/internal/core/topic"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"durabletopic.io/operator/internal/core/topic"
 )
 
 // alteration is one resource of a request that passed all checks: the value to write for each key, nil to delete it.
@@ -74,8 +75,9 @@ func (k *call) alteration(res kmsg.IncrementalAlterConfigsRequestResource, twice
 		return k.topicAlteration(res)
 	case kmsg.ConfigResourceTypeBroker:
 		return k.brokerAlteration(res)
+	default:
+		return alteration{}, refuse(kerr.InvalidRequest, fmt.Sprintf("Unknown resource type %d", res.ResourceType))
 	}
-	return alteration{}, refuse(kerr.InvalidRequest, fmt.Sprintf("Unknown resource type %d", res.ResourceType))
 }
 
 func preprocess(res kmsg.IncrementalAlterConfigsRequestResource) *verdict {

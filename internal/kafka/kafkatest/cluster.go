@@ -159,6 +159,7 @@ func mutates(key int16) bool {
 	case kmsg.CreateTopics, kmsg.CreatePartitions, kmsg.DeleteTopics, kmsg.IncrementalAlterConfigs,
 		kmsg.AlterPartitionAssignments, kmsg.ElectLeaders:
 		return true
+	default:
+		return false
 	}
-	return false
 }

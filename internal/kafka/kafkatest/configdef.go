@@ -39,7 +39,7 @@ var topicConfigs = map[string]configDef{
 	"compression.type":                        {kind: topic.TypeString, fallback: "producer", server: "compression.type", oneOf: []string{"uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"}},
 	"compression.zstd.level":                  ranged(topic.TypeInt, "3", "compression.zstd.level", -131072, 22),
 	"delete.retention.ms":                     ranged(topic.TypeLong, "86400000", "log.cleaner.delete.retention.ms", 0, noLimit),
-	"errors.deadletterqueue.group.enable":     boolean("false", ""),
+	"errors.deadletterqueue.group.enable":     boolean(""),
 	"file.delete.delay.ms":                    ranged(topic.TypeLong, "60000", "log.segment.delete.delay.ms", 0, noLimit),
 	"flush.messages":                          ranged(topic.TypeLong, "9223372036854775807", "log.flush.interval.messages", 1, noLimit),
 	"flush.ms":                                ranged(topic.TypeLong, "9223372036854775807", "log.flush.interval.ms", 0, noLimit),
@@ -57,19 +57,19 @@ var topicConfigs = map[string]configDef{
 	"min.cleanable.dirty.ratio":               ranged(topic.TypeDouble, "0.5", "log.cleaner.min.cleanable.ratio", 0, 1),
 	"min.compaction.lag.ms":                   ranged(topic.TypeLong, "0", "log.cleaner.min.compaction.lag.ms", 0, noLimit),
 	"min.insync.replicas":                     ranged(topic.TypeInt, "1", "min.insync.replicas", 1, noLimit),
-	"preallocate":                             boolean("false", "log.preallocate"),
+	"preallocate":                             boolean("log.preallocate"),
 	"remote.copy.lag.bytes":                   ranged(topic.TypeLong, "-1", "", -1, noLimit),
 	"remote.copy.lag.ms":                      ranged(topic.TypeLong, "0", "", -1, noLimit),
-	"remote.log.copy.disable":                 boolean("false", ""),
-	"remote.log.delete.on.disable":            boolean("false", ""),
-	"remote.storage.enable":                   boolean("false", ""),
+	"remote.log.copy.disable":                 boolean(""),
+	"remote.log.delete.on.disable":            boolean(""),
+	"remote.storage.enable":                   boolean(""),
 	"retention.bytes":                         ranged(topic.TypeLong, "-1", "log.retention.bytes", math.Inf(-1), noLimit),
 	"retention.ms":                            ranged(topic.TypeLong, "604800000", "log.retention.ms", -1, noLimit),
 	"segment.bytes":                           ranged(topic.TypeInt, "1073741824", "log.segment.bytes", 1048576, noLimit),
 	"segment.index.bytes":                     ranged(topic.TypeInt, "10485760", "log.index.size.max.bytes", 4, noLimit),
 	"segment.jitter.ms":                       ranged(topic.TypeLong, "0", "log.roll.jitter.ms", 0, noLimit),
 	"segment.ms":                              ranged(topic.TypeLong, "604800000", "log.roll.ms", 1, noLimit),
-	"unclean.leader.election.enable":          boolean("false", "unclean.leader.election.enable"),
+	"unclean.leader.election.enable":          boolean("unclean.leader.election.enable"),
 }
 
 // topicConfigNames are the keys of topicConfigs in order.
@@ -79,8 +79,9 @@ func ranged(kind topic.ConfigType, fallback, server string, lo, hi float64, also
 	return configDef{kind: kind, fallback: fallback, server: server, lo: lo, hi: hi, also: strings.Join(also, "")}
 }
 
-func boolean(fallback, server string) configDef {
-	return configDef{kind: topic.TypeBoolean, fallback: fallback, server: server}
+// boolean is a switch; all of them are off by default.
+func boolean(server string) configDef {
+	return configDef{kind: topic.TypeBoolean, fallback: "false", server: server}
 }
 
 // parse gives the canonical form in which DescribeConfigs shows a value, or why it is not valid.
@@ -102,11 +103,12 @@ func (d configDef) parse(name, raw string) (string, objection) {
 		return javaDouble(f), d.inRange(name, value, f)
 	case topic.TypeList:
 		return d.parseList(name, value)
+	default:
+		if len(d.oneOf) > 0 && !slices.Contains(d.oneOf, value) {
+			return "", invalid(name, raw, "String must be one of: "+strings.Join(d.oneOf, ", "))
+		}
+		return value, ""
 	}
-	if len(d.oneOf) > 0 && !slices.Contains(d.oneOf, value) {
-		return "", invalid(name, raw, "String must be one of: "+strings.Join(d.oneOf, ", "))
-	}
-	return value, ""
 }
 
 func (d configDef) parseInteger(name, raw, value string) (string, objection) {

@@ -4,8 +4,9 @@ import (
 	"maps"
 	"strconv"
 
-	"durabletopic.io/operator/internal/core/topic"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"durabletopic.io/operator/internal/core/topic"
 )
 
 // synonym is one place a config value can come from.

@@ -4,8 +4,9 @@ import (
 	"maps"
 	"slices"
 
-	"durabletopic.io/operator/internal/core/topic"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"durabletopic.io/operator/internal/core/topic"
 )
 
 // Write is one mutating request that reached a broker, whether it was applied or not.

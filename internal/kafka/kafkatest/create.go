@@ -5,9 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"durabletopic.io/operator/internal/core/topic"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"durabletopic.io/operator/internal/core/topic"
 )
 
 // maxRecords is how many metadata records, and how many new partitions, one request may make.

@@ -5,9 +5,10 @@ import (
 	"slices"
 	"strconv"
 
-	"durabletopic.io/operator/internal/core/topic"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"durabletopic.io/operator/internal/core/topic"
 )
 
 func (k *call) describeConfigs(req *kmsg.DescribeConfigsRequest) kmsg.Response {
@@ -31,8 +32,9 @@ func (k *call) describedConfigs(asked kmsg.DescribeConfigsRequestResource, synon
 		return k.describedTopicConfigs(asked, synonyms)
 	case kmsg.ConfigResourceTypeBroker:
 		return k.describedBrokerConfigs(asked, synonyms)
+	default:
+		return nil, refuse(kerr.InvalidRequest, fmt.Sprintf("Unsupported resource type: %s", asked.ResourceType))
 	}
-	return nil, refuse(kerr.InvalidRequest, fmt.Sprintf("Unsupported resource type: %s", asked.ResourceType))
 }
 
 func (k *call) describedTopicConfigs(asked kmsg.DescribeConfigsRequestResource, synonyms bool) ([]kmsg.DescribeConfigsResponseResourceConfig, *verdict) {

@@ -91,8 +91,9 @@ func hasItems(key kmsg.Key) bool {
 	switch key {
 	case kmsg.ApiVersions, kmsg.DescribeCluster, kmsg.ListPartitionReassignments:
 		return false
+	default:
+		return true
 	}
-	return true
 }
 
 func (a *Armed) whole() bool { return a.TopLevel || a.Drop || a.Lose || a.Hang }

@@ -3,7 +3,6 @@ package kafkatest
 import (
 	"slices"
 
-	"durabletopic.io/operator/internal/core/topic"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -46,7 +45,7 @@ func (k *call) offsetOf(replica int32, name string, asked kmsg.ListOffsetsReques
 	if !slices.Contains(p.Replicas, k.broker) || replica != debugReplica && p.Leader != k.broker {
 		return none(kerr.NotLeaderForPartition)
 	}
-	at := spot{id: topic.ID(r.id), partition: asked.Partition}
+	at := spot{id: r.id, partition: asked.Partition}
 	if replica == debugReplica {
 		at.replica = k.broker
 	}

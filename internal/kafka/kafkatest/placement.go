@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"durabletopic.io/operator/internal/core/topic"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"durabletopic.io/operator/internal/core/topic"
 )
 
 // rackRow are the brokers of one rack that may take replicas.

@@ -4,9 +4,10 @@ import (
 	"regexp"
 	"slices"
 
-	"durabletopic.io/operator/internal/core/topic"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"durabletopic.io/operator/internal/core/topic"
 )
 
 // legalSoftware is what clients may call themselves (KIP-511).
@@ -14,7 +15,7 @@ var legalSoftware = regexp.MustCompile(`^[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9
 
 func (k *call) apiVersions(req *kmsg.ApiVersionsRequest) kmsg.Response {
 	resp := req.ResponseKind().(*kmsg.ApiVersionsResponse)
-	if req.Version >= 3 && !(legalSoftware.MatchString(req.ClientSoftwareName) && legalSoftware.MatchString(req.ClientSoftwareVersion)) {
+	if req.Version >= 3 && (!legalSoftware.MatchString(req.ClientSoftwareName) || !legalSoftware.MatchString(req.ClientSoftwareVersion)) {
 		resp.ErrorCode = kerr.InvalidRequest.Code
 		return resp
 	}

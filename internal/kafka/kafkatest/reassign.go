@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"durabletopic.io/operator/internal/core/topic"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"durabletopic.io/operator/internal/core/topic"
 )
 
 func (k *call) reassign(req *kmsg.AlterPartitionAssignmentsRequest) kmsg.Response {
