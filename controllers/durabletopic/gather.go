@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"durabletopic.io/operator/api/v1alpha1"
@@ -131,7 +132,8 @@ func (p *pass) meet() {
 // wasReady tells whether the last status says that this topic was as this generation declares.
 func (p *pass) wasReady(id string) bool {
 	s := p.object.Status
-	return s.TopicID == id && s.ObservedGeneration == p.object.Generation
+	return s.TopicID == id && s.ObservedGeneration == p.object.Generation &&
+		meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady)
 }
 
 // wanted are all keys the declaration speaks about, with their values.

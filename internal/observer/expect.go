@@ -160,23 +160,15 @@ func (x *expectations) stillUncreated(broker int32) bool {
 // replaced drops what was written to an earlier topic of the name.
 func (x *expectations) replaced() { x.configs, x.count = nil, nil }
 
-// expire drops promises whose time is over and tells whether one of them was never seen.
-func (x *expectations) expire(now time.Time) (unseen bool) {
-	over := func(p *promise) bool {
-		if p.until.After(now) {
-			return false
-		}
-		unseen = unseen || p.pending
-		return true
-	}
-	if x.created != nil && over(&x.created.promise) {
+// expire drops promises whose time is over.
+func (x *expectations) expire(now time.Time) {
+	if x.created != nil && !x.created.until.After(now) {
 		x.created = nil
 	}
-	if x.count != nil && over(&x.count.promise) {
+	if x.count != nil && !x.count.until.After(now) {
 		x.count = nil
 	}
-	maps.DeleteFunc(x.configs, func(_ string, p *configPromise) bool { return over(&p.promise) })
-	return unseen
+	maps.DeleteFunc(x.configs, func(_ string, p *configPromise) bool { return !p.until.After(now) })
 }
 
 // shown gives what a view shows: the writes that were not seen yet.

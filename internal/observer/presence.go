@@ -68,7 +68,7 @@ func (o *Observer) unknown(e *entry, s source) ruling {
 	e.problem, e.incomplete, e.replaced = nil, false, doubt{}
 	switch {
 	case awaited:
-		e.presence, e.missing = topic.Missing, doubt{}
+		e.presence = topic.Missing
 		return accepted
 	case e.presence == topic.Absent:
 		return accepted

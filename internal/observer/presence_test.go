@@ -201,6 +201,7 @@ func TestAnotherTopicIDIsConfirmedWithinASecond(t *testing.T) {
 				w.told()
 				k.set("orders", orders(withID(2)))
 				start := time.Now()
+				time.AfterFunc(300*time.Millisecond, func() { _ = w.Refresh(t.Context(), "orders") })
 				if err := w.Refresh(t.Context(), "orders"); err != nil {
 					t.Fatal(err)
 				}
@@ -254,5 +255,84 @@ func TestDeletedAndCreatedAgainBehindUNKNOWN(t *testing.T) {
 		w.pass(interval + 2*time.Second)
 		w.wantPresence("orders", topic.Present)
 		w.wantID("orders", 2)
+	})
+}
+
+func TestAnotherTopicIDThatTheSecondBrokerDoesNotKnow(t *testing.T) {
+	k := newScript(2)
+	k.set("orders", orders())
+	within(t, k, func(t *testing.T, w *world) {
+		w.Declare("orders", keys, false)
+		w.settle()
+		k.set("orders", orders(withID(2)), 1)
+		k.set("orders", unknown, 2)
+		for range 60 {
+			w.pass(time.Second)
+			w.wantPresence("orders", topic.Present)
+			w.wantID("orders", 1)
+		}
+	})
+}
+
+// Deleted, and created again before the second broker could say that it was gone.
+func TestMissingTopicThatComesBackIsNotAbsent(t *testing.T) {
+	k := newScript(2)
+	k.set("orders", orders())
+	within(t, k, func(t *testing.T, w *world) {
+		w.Declare("orders", keys, false)
+		w.settle()
+		k.set("orders", unknown)
+		w.pass(interval)
+		w.wantPresence("orders", topic.Missing)
+		k.set("orders", orders(withID(2)), 1) // broker 2 lags
+		go func() { _ = w.Refresh(t.Context(), "orders") }()
+		for range 50 {
+			w.pass(100 * time.Millisecond)
+			w.wantPresence("orders", topic.Missing)
+		}
+		k.set("orders", orders(withID(2)), 2)
+		w.pass(interval)
+		w.wantPresence("orders", topic.Present)
+		w.wantID("orders", 2)
+	})
+}
+
+// The broker that raised a doubt is not the one to confirm it, even if it is no longer the pinned one.
+func TestDoubtOfABrokerThatWasLeft(t *testing.T) {
+	for name, r := range map[string]topic.Read{"missing": unknown, "another ID": orders(withID(2))} {
+		t.Run(name, func(t *testing.T) {
+			k := newScript(2)
+			k.set("orders", orders())
+			within(t, k, func(t *testing.T, w *world) {
+				w.Declare("orders", keys, false)
+				w.settle()
+				k.set("orders", r)
+				w.pass(interval)
+				k.do(func() { k.ids[1] = "cluster-2" })
+				if broker, _, err := w.Verify(t.Context()); err != nil || broker != 2 {
+					t.Fatalf("Verify gave broker %d, %v; want 2", broker, err)
+				}
+				k.do(func() { delete(k.ids, 1) })
+				w.pass(1100 * time.Millisecond)
+				if r.Unknown {
+					w.wantPresence("orders", topic.Absent)
+				} else {
+					w.wantID("orders", 2)
+				}
+			})
+		})
+	}
+}
+
+func TestDoubtGoesToAThirdBrokerIfTheSecondFails(t *testing.T) {
+	k := newScript(3)
+	k.set("orders", orders())
+	within(t, k, func(t *testing.T, w *world) {
+		w.Declare("orders", keys, false)
+		w.settle()
+		k.set("orders", unknown)
+		k.do(func() { k.fail[2] = errDown })
+		w.pass(interval + 4*time.Second)
+		w.wantPresence("orders", topic.Absent)
 	})
 }

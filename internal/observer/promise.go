@@ -146,14 +146,12 @@ func sameExpected(a, b topic.Expected) bool {
 	return true
 }
 
-// expire ends promises whose time is over. A topic with one that no read has shown is told and read again. The caller
-// holds o.mu.
+// expire ends promises whose time is over. A topic with one that no read has shown is told: that is no stale reading
+// any more. The caller holds o.mu.
 func (o *Observer) expire(now time.Time) {
-	for name, e := range o.expecting {
+	for _, e := range o.expecting {
 		was := e.face()
-		if e.expect.expire(now) {
-			o.agenda.wanted[name] = o.seq
-		}
+		e.expect.expire(now)
 		o.showExpected(e)
 		o.report(e, was)
 	}

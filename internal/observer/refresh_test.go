@@ -54,6 +54,8 @@ func TestRefreshIsImmediateWhenIdle(t *testing.T) {
 	})
 }
 
+const gapFirst = 100 * time.Millisecond
+
 // Hundreds of callers, each again and again, share few reads.
 func TestRefreshesAreCoalesced(t *testing.T) {
 	k := newScript(1)
@@ -96,6 +98,17 @@ func TestRefreshesAreCoalesced(t *testing.T) {
 			if got := rounds[i+1].Sub(rounds[i]); got != want*time.Millisecond {
 				t.Errorf("gap %d is %v, want %d ms", i, got, want)
 			}
+		}
+
+		w.pass(3 * time.Second) // idle again: short gaps again
+		start = time.Now()
+		for range 2 {
+			if err := w.Refresh(t.Context(), names[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(start); took > gapFirst {
+			t.Errorf("two refreshes took %v on an idle observer, want one gap of %v", took, gapFirst)
 		}
 	})
 }
