@@ -41,7 +41,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 			return err
 		}
 	}
-	recover := true
+	recoverPanic := true
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("durabletopic").
 		For(&v1alpha1.DurableTopic{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -51,7 +51,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 			builder.WithPredicates(clusterMatters())).
 		WatchesRawSource(source.Func(c.queue.start)).
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: c.Workers, RecoverPanic: &recover, ReconciliationTimeout: time.Minute,
+			MaxConcurrentReconciles: c.Workers, RecoverPanic: &recoverPanic, ReconciliationTimeout: time.Minute,
 		}).
 		Complete(reconcile.Func(c.Reconcile))
 }

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"errors"
+	"regexp"
 	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -22,18 +23,15 @@ type action struct {
 }
 
 var (
-	describeCluster    = action{api: "DescribeCluster", verb: "read cluster", operation: "DESCRIBE", resource: "Cluster"}
-	apiVersions        = action{api: "ApiVersions", verb: "read supported requests of broker"}
-	describeBroker     = action{api: "DescribeConfigs", verb: "read configs of broker", operation: "DESCRIBE_CONFIGS", resource: "Cluster"}
-	describeTopics     = action{api: "DescribeTopicPartitions", verb: "read topic", operation: "DESCRIBE", resource: "Topic"}
-	describeConfigs    = action{api: "DescribeConfigs", verb: "read configs of topic", operation: "DESCRIBE_CONFIGS", resource: "Topic"}
-	listReassignments  = action{api: "ListPartitionReassignments", verb: "list reassignments of cluster", operation: "DESCRIBE", resource: "Cluster"}
-	createTopics       = action{api: "CreateTopics", verb: "create topic", operation: "CREATE", resource: "Topic", write: true}
-	alterConfigs       = action{api: "IncrementalAlterConfigs", verb: "alter configs of topic", operation: "ALTER_CONFIGS", resource: "Topic", write: true}
-	createPartitions   = action{api: "CreatePartitions", verb: "add partitions to topic", operation: "ALTER", resource: "Topic", write: true, partitions: true}
-	requiredOperations = []action{
-		apiVersions, describeCluster, describeTopics, describeConfigs, listReassignments, createTopics, alterConfigs, createPartitions,
-	}
+	describeCluster   = action{api: "DescribeCluster", verb: "read cluster", operation: "DESCRIBE", resource: "Cluster"}
+	apiVersions       = action{api: "ApiVersions", verb: "read supported requests of broker"}
+	describeBroker    = action{api: "DescribeConfigs", verb: "read configs of broker", operation: "DESCRIBE_CONFIGS", resource: "Cluster"}
+	describeTopics    = action{api: "DescribeTopicPartitions", verb: "read topic", operation: "DESCRIBE", resource: "Topic"}
+	describeConfigs   = action{api: "DescribeConfigs", verb: "read configs of topic", operation: "DESCRIBE_CONFIGS", resource: "Topic"}
+	listReassignments = action{api: "ListPartitionReassignments", verb: "list reassignments of cluster", operation: "DESCRIBE", resource: "Cluster"}
+	createTopics      = action{api: "CreateTopics", verb: "create topic", operation: "CREATE", resource: "Topic", write: true}
+	alterConfigs      = action{api: "IncrementalAlterConfigs", verb: "alter configs of topic", operation: "ALTER_CONFIGS", resource: "Topic", write: true}
+	createPartitions  = action{api: "CreatePartitions", verb: "add partitions to topic", operation: "ALTER", resource: "Topic", write: true, partitions: true}
 )
 
 // rule is what an error code of Kafka means to the operator.
@@ -171,18 +169,12 @@ func missingRow(a action, name string) *fault.Fault {
 
 const maxTopicName = 249
 
+// legalTopicName is Kafka's alphabet of topic names.
+var legalTopicName = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)
+
 // topicNameValid is the rule of org.apache.kafka.common.internals.Topic.validate.
 func topicNameValid(name string) bool {
-	if name == "" || name == "." || name == ".." || len(name) > maxTopicName {
-		return false
-	}
-	for _, c := range []byte(name) {
-		legal := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
-		if !legal {
-			return false
-		}
-	}
-	return true
+	return legalTopicName.MatchString(name) && name != "." && name != ".." && len(name) <= maxTopicName
 }
 
 // tooLarge is the fault of an object that exceeds the bound of one request by itself; words are the broker's, if it was

@@ -190,15 +190,20 @@ func (c *Client) numPartitions(ctx context.Context, broker int32) (int32, *fault
 		}
 		for j := range r.Configs {
 			if e := &r.Configs[j]; e.Name == keyNumPartitions && e.Value != nil {
-				n, err := strconv.ParseInt(*e.Value, 10, 32)
-				if err != nil {
-					return 0, nil
-				}
-				return int32(n), nil
+				return count(*e.Value), nil
 			}
 		}
 	}
 	return 0, nil
+}
+
+// count reads a number of partitions; 0 if it is none.
+func count(text string) int32 {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
 }
 
 func (c *Client) facts(broker int32) brokerFacts {

@@ -102,6 +102,7 @@ func typeOf(t kmsg.ConfigType) topic.ConfigType {
 		return topic.TypeClass
 	case kmsg.ConfigTypePassword:
 		return topic.TypePassword
+	case kmsg.ConfigTypeUnknown:
 	}
 	return topic.TypeUnknown
 }

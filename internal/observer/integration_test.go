@@ -2,6 +2,7 @@ package observer_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -35,7 +36,9 @@ func onCluster(t *testing.T, opts kafkatest.Options, body func(t *testing.T, c *
 		go func() { ended <- w.Run(ctx) }()
 		body(t, c, w)
 		cancel()
-		<-ended
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("the observer ended with %v", err)
+		}
 	})
 }
 

@@ -25,9 +25,9 @@ const AnyBroker int32 = -1
 type Urgency int8
 
 const (
-	// Calm: leader, in-sync replicas or epochs changed, or the cluster as a whole did. Paced by the observer.
+	// Calm says that leader, in-sync replicas or epochs changed, or the cluster as a whole did. Paced by the observer.
 	Calm Urgency = iota
-	// Urgent: what somebody declares or writes changed, or a confirmed write was seen or failed to show. Told at once.
+	// Urgent says that what somebody declares or writes changed, or a confirmed write was seen or failed to show. Told at once.
 	Urgent
 )
 

@@ -94,9 +94,10 @@ func TestRefreshesAreCoalesced(t *testing.T) {
 				rounds = append(rounds, c.at)
 			}
 		}
-		for i, want := range []time.Duration{100, 200, 400, 600} {
-			if got := rounds[i+1].Sub(rounds[i]); got != want*time.Millisecond {
-				t.Errorf("gap %d is %v, want %d ms", i, got, want)
+		const ms = time.Millisecond
+		for i, want := range []time.Duration{100 * ms, 200 * ms, 400 * ms, 600 * ms} {
+			if got := rounds[i+1].Sub(rounds[i]); got != want {
+				t.Errorf("gap %d is %v, want %v", i, got, want)
 			}
 		}
 

@@ -39,7 +39,6 @@ type script struct {
 	clusterTook    time.Duration
 	onTopics       func(broker int32, asks []topic.Ask) error // before an answer
 	calls          []call
-	noHistory      bool
 	bootstrapFails int   // how many reads fail before one of the bootstrap servers answers
 	defaults       int32 // num.partitions
 	onListing      func(broker int32) error
@@ -52,7 +51,7 @@ func newScript(brokers int32) *script {
 		hang: map[int32]bool{}, fail: map[int32]error{}, names: map[string]topic.ID{},
 	}
 	for b := int32(1); b <= brokers; b++ {
-		k.brokers = append(k.brokers, topic.Broker{ID: b, Rack: string(rune('a' + (b-1)%3))})
+		k.brokers = append(k.brokers, topic.Broker{ID: b, Rack: string('a' + (b-1)%3)})
 		k.images[b] = map[string]topic.Read{}
 	}
 	return k
@@ -93,9 +92,7 @@ func (k *script) fence(id int32, fenced bool) {
 // trouble hangs or fails a call as scripted.
 func (k *script) trouble(ctx context.Context, kind string, broker int32, names []string) error {
 	k.mu.Lock()
-	if !k.noHistory {
-		k.calls = append(k.calls, call{kind, broker, names, time.Now()})
-	}
+	k.calls = append(k.calls, call{kind, broker, names, time.Now()})
 	hang, err := k.hang[broker], k.fail[broker]
 	if broker == observer.AnyBroker {
 		hang, err = k.hang[1], k.fail[1]
