@@ -66,7 +66,7 @@ func (w *Writer[T]) Forget(key types.NamespacedName) {
 
 // Patch writes the difference of the statuses of before (from Base) and after, and tells whether anything was written.
 // An object that is gone, or was replaced by another of its name, is no error: nothing is written, and the cache will
-// tell. A conflict (apierrors.IsConflict) is nobody's mistake: the caller tries again soon and says nothing.
+// tell. Nor is a write that the end of ctx cut short. A conflict (apierrors.IsConflict) is nobody's mistake: the caller tries again soon and says nothing.
 func (w *Writer[T]) Patch(ctx context.Context, before, after T) (changed bool, err error) {
 	return w.patch(ctx, before, after, false)
 }
@@ -89,6 +89,8 @@ func (w *Writer[T]) patch(ctx context.Context, before, after T, locked bool) (bo
 	switch err := w.send(ctx, answer, data); {
 	case apierrors.IsNotFound(err), replaced(err):
 		return false, nil
+	case err != nil && errors.Is(ctx.Err(), context.Canceled):
+		return false, nil // the process is ending; its successor judges anew
 	case err != nil:
 		return false, fmt.Errorf("patch status of %q: %w", before.GetName(), err)
 	}

@@ -177,6 +177,7 @@ func TestPatchErrors(t *testing.T) {
 		field.ErrorList{field.Invalid(field.NewPath("status", "racks"), "", "too many")})
 	tests := map[string]struct {
 		fail         error
+		ending       bool
 		wantErr      bool
 		wantConflict bool
 	}{
@@ -186,6 +187,7 @@ func TestPatchErrors(t *testing.T) {
 		"invalid status":  {fail: other, wantErr: true},
 		"server is down":  {fail: apierrors.NewServiceUnavailable("down"), wantErr: true},
 		"connection lost": {fail: errors.New("EOF"), wantErr: true},
+		"process ends":    {fail: context.Canceled, ending: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -196,7 +198,12 @@ func TestPatchErrors(t *testing.T) {
 			before := w.Base(stale)
 			after := before.DeepCopy()
 			after.Status.ClusterID = "id-1"
-			changed, err := w.Patch(t.Context(), before, after)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tc.ending {
+				cancel()
+			}
+			changed, err := w.Patch(ctx, before, after)
 			if changed || (err != nil) != tc.wantErr {
 				t.Errorf("changed %v, err %v; want an error: %v", changed, err, tc.wantErr)
 			}
