@@ -192,7 +192,6 @@ func (w *world) leave(logFrom int64) {
 	w.history.close(w.t)
 	w.checkEvents()
 	w.checkLog(logFrom)
-	w.dump()
 	if w.t.Failed() {
 		w.tellLog(logFrom)
 	}

@@ -172,7 +172,9 @@ func (w *world) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
+	w.errors.ending.Store(false)
 	w.stop = sync.OnceFunc(func() {
+		w.errors.ending.Store(true)
 		cancel()
 		if err := <-done; err != nil {
 			w.t.Errorf("manager: %v", err)
@@ -302,8 +304,9 @@ type operatorLog struct {
 
 // errorLines are the lines that were logged as errors while a world was alive.
 type errorLines struct {
-	mu    sync.Mutex
-	lines []string
+	ending atomic.Bool // what is under way when the operator ends fails, and that is no error
+	mu     sync.Mutex
+	lines  []string
 }
 
 // Log prints; the manager may log a last line after the test has ended, which testing does not allow.
@@ -311,7 +314,7 @@ func (l *operatorLog) Log(args ...any) {
 	if l.t.Context().Err() != nil {
 		return
 	}
-	if line := fmt.Sprint(args...); !strings.Contains(line, `"level"=`) {
+	if line := fmt.Sprint(args...); !strings.Contains(line, `"level"=`) && !l.errors.ending.Load() {
 		l.errors.mu.Lock()
 		l.errors.lines = append(l.errors.lines, line)
 		l.errors.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 
 const (
 	many          = 500
-	scaleInterval = 5 * time.Second
+	scaleInterval = 4 * time.Second
 	// loaded is how much longer than promised a correction may take here: other tests and builds share the machine, and the
 	// API server, the operator and the test itself share its cores.
 	loaded = 5
