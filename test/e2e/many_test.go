@@ -135,7 +135,9 @@ func (w *world) asDeclared() {
 		}
 	}
 	counts := slices.Sorted(maps.Values(leads))
-	if len(shown) != manyCount || len(counts) != 6 || counts[5]-counts[0] > 1 {
+	// One batch is even to one leader. These are many batches, some of them placed beside topics that other tests have just
+	// removed and that still count for a moment.
+	if len(shown) != manyCount || len(counts) != 6 || counts[5]-counts[0] > 2 {
 		w.t.Errorf("%d topics; partitions led by broker: %v, want them even", len(shown), leads)
 	}
 	if n := w.setRight(w.mainNames()); n != manyCount {
