@@ -52,7 +52,7 @@ const (
 	// worldLabel is on all objects of a world, and the operator of that world sees no others.
 	worldLabel = "test.durabletopic.io/world"
 	// sideBySide is how many worlds run at a time unless -parallel says otherwise: they mostly wait.
-	sideBySide = "16"
+	sideBySide = "8"
 )
 
 var kube struct {
