@@ -84,7 +84,9 @@ func (p *pass) replan() {
 		Input: in, Differences: differences, Known: p.known(), Fights: p.memory.fights,
 		Refused: p.memory.refusals(now), Now: now,
 	})
-	p.memory.settle(p.wanted(), differences)
+	if p.view.Shown() { // of what cannot be seen nothing is known to be as declared
+		p.memory.settle(p.wanted(), differences)
+	}
 }
 
 // notice counts drift once and lets the fight over its key begin.

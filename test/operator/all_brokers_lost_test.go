@@ -14,8 +14,8 @@ import (
 // graceOver is longer than the time for which facts stay good without contact.
 const graceOver = 3 * time.Minute
 
-// TestOutageInRealTime needs nobody to look; it stands early in the package, because it is the longest. Two minutes after contact is lost all topics say so, and all heals.
-func TestOutageInRealTime(t *testing.T) {
+// outageInRealTime needs nobody to look: two minutes after contact is lost all topics say so, and all heals.
+func outageInRealTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, kafkatest.Options{})
 	names := w.someTopics(3)

@@ -119,5 +119,9 @@ func TestForbiddenOperationsAreNamed(t *testing.T) {
 	for name := range tests {
 		w.later(refusalOver, name)
 		w.until(name, "Ready=True")
+		w.event(name, "TopicConfigured")
+		if told := w.events(name, "DriftCorrected"); len(told) > 0 {
+			t.Errorf("the user's own edit is told as drift: %q", told)
+		}
 	}
 }

@@ -24,8 +24,16 @@ const (
 	loaded = 5
 )
 
-// TestFiveHundredTopics counts what many topics cost: to create, to leave alone, to set right all at once.
-func TestFiveHundredTopics(t *testing.T) { // not parallel: others would disturb the time it measures
+// TestLongest runs the two longest tests side by side and nothing beside them: others would disturb the times that the
+// first one measures, and the second one only waits.
+func TestLongest(t *testing.T) {
+	t.Run("five hundred topics", fiveHundredTopics)
+	t.Run("outage in real time", outageInRealTime)
+}
+
+// fiveHundredTopics counts what many topics cost: to create, to leave alone, to set right all at once.
+func fiveHundredTopics(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, kafkatest.Options{ELR: true, MinInSyncReplicas: "2"}, func(c *kafkaCluster) {
 		c.Spec.CheckIntervalSeconds = int32(scaleInterval / time.Second)
 	})
