@@ -51,7 +51,7 @@ contract: build prepare ## One suite on the in-memory cluster and on real Kafka
 
 .PHONY: e2e
 e2e: build prepare ## The operator's own program against real Kafka and a real API server
-	go test -p 1 -timeout 60m ./test/operator/...
+	go test -p 1 -timeout 60m ./test/e2e/...
 
 .PHONY: bench
 bench: ## Benchmarks
