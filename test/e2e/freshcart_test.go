@@ -26,6 +26,7 @@ func TestFreshCart(t *testing.T) {
 	for _, d := range declared {
 		names = append(names, d.Name)
 	}
+	w.shown(9)
 	w.must(w.main.bed.WaitFullISR(w.ctx, names...))
 	shown, err := w.main.partitions(w.ctx, "")
 	w.must(err)

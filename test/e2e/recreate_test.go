@@ -19,6 +19,7 @@ func TestTopicsDeletedAndReplacedByHand(t *testing.T) {
 	gone, other := w.prefix+"gone", w.prefix+"other"
 	w.apply(w.topic("gone", partitions(3)), w.topic("other", partitions(3)))
 	w.untilAll(2, "Ready=True")
+	w.shown(2)
 	before, metrics := w.mainIDs(), w.metrics()
 
 	began := time.Now()

@@ -13,6 +13,7 @@ import (
 
 	"durabletopic.io/operator/api/v1alpha1"
 	"durabletopic.io/operator/internal/statuscheck"
+	"durabletopic.io/operator/internal/testbed/kafkabed"
 )
 
 // leaks finds what belongs to programs, not to people: traces of formatting, dumps of Java objects.
@@ -119,6 +120,20 @@ func (w *world) tellLog(from int64) {
 	for _, k := range []*kafka{w.main, w.annex} {
 		for _, n := range k.bed.Nodes() {
 			w.t.Logf("kafka %s node %d: %s %s", k.bed.ClusterID(), n.ID, n.State, n.Exit)
+			if n.State == kafkabed.Stopped {
+				w.t.Logf("end of its log:\n%s", tail(n.Log))
+			}
 		}
 	}
+}
+
+// tail gives the last lines of a file.
+func tail(file string) string {
+	const most = 60
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }

