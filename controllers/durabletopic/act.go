@@ -2,6 +2,7 @@ package durabletopic
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -42,7 +43,7 @@ func (p *pass) acted(ctx context.Context) bool {
 	}
 	defer p.kafka.Leave(p.key)
 	for fresh := p.lookAgain(ctx); fresh && len(p.plan.Steps) > 0 && p.rounds < maxRounds; p.rounds++ {
-		well := p.round(ctx)
+		well := p.carryOut(ctx, p.plan.Steps...)
 		p.replan() // after a failure too: what was refused is held from now on
 		if !well {
 			break
@@ -85,15 +86,14 @@ func (p *pass) replan() {
 		Refused: p.memory.refusals(now), Now: now,
 	})
 	if p.view.Shown() { // of what cannot be seen nothing is known to be as declared
-		p.memory.settle(p.wanted(), differences)
+		p.memory.settle(p.wanted, differences)
 	}
 }
 
 // notice counts drift once and lets the fight over its key begin.
 func (p *pass) notice(differences []durability.Difference, now time.Time) {
-	wanted := p.wanted()
 	for _, d := range differences {
-		if d.Expected || !p.memory.drifts(d.Key, wanted[d.Key]) {
+		if d.Expected || !p.memory.drifts(d.Key, p.wanted[d.Key]) {
 			continue
 		}
 		p.memory.fights[d.Key] = p.memory.fights[d.Key].Found(now)
@@ -104,10 +104,10 @@ func (p *pass) notice(differences []durability.Difference, now time.Time) {
 	}
 }
 
-// round executes the plan. One step that fails keeps none of the others. It tells whether all succeeded.
-func (p *pass) round(ctx context.Context) bool {
+// carryOut executes steps. One that fails keeps none of the others. It tells whether all succeeded.
+func (p *pass) carryOut(ctx context.Context, steps ...plan.Step) bool {
 	well := true
-	for _, step := range p.plan.Steps {
+	for _, step := range steps {
 		log.FromContext(ctx).Info("changing topic", "topic", step.TopicName(), "step", step.String())
 		if err := p.kafka.Execute(ctx, step); err != nil {
 			well = p.failed(ctx, step, fault.As(err)) && well
@@ -123,11 +123,8 @@ func (p *pass) round(ctx context.Context) bool {
 func (p *pass) failed(ctx context.Context, step plan.Step, f *fault.Fault) bool {
 	log.FromContext(ctx).Info("step failed", "topic", step.TopicName(), "step", step.String(), "reason", f.Reason,
 		"error", f.Error(), "uncertain", f.Uncertain)
-	create, isCreate := step.(plan.CreateTopic)
-	view := p.kafka.View(p.desired.Topic)
-	if isCreate && f.Reason == v1alpha1.ReasonConfigRejected && (view.Presence == topic.Present || view.Expected.Created) {
-		create.Config = nil // made with the locks alone; the declared configs follow one by one
-		p.done(create)
+	if errors.Is(f, plan.ErrCreated) { // the declared configs follow one by one
+		p.done(step)
 		return true
 	}
 	if f.Class == fault.Transient || f.Class == fault.Waiting {
@@ -145,16 +142,11 @@ func (p *pass) failed(ctx context.Context, step plan.Step, f *fault.Fault) bool 
 
 // apart tries refused changes one by one, so that a bad value keeps no good one back.
 func (p *pass) apart(ctx context.Context, alter plan.AlterConfigs) bool {
-	well := true
+	singles := make([]plan.Step, 0, len(alter.Changes))
 	for _, change := range alter.Changes {
-		single := plan.AlterConfigs{Name: alter.Name, Lane: alter.Lane, Changes: []plan.ConfigChange{change}}
-		if err := p.kafka.Execute(ctx, single); err != nil {
-			well = p.failed(ctx, single, fault.As(err)) && well
-			continue
-		}
-		p.done(single)
+		singles = append(singles, plan.AlterConfigs{Name: alter.Name, Lane: alter.Lane, Changes: []plan.ConfigChange{change}})
 	}
-	return well
+	return p.carryOut(ctx, singles...)
 }
 
 func keysOf(step plan.Step) []string {
@@ -175,9 +167,8 @@ func keysOf(step plan.Step) []string {
 
 // done notes what was changed, for status, events, metrics and damping.
 func (p *pass) done(step plan.Step) {
-	now := p.now()
 	m := p.memory
-	m.did(now)
+	m.did(p.now())
 	switch s := step.(type) {
 	case plan.CreateTopic:
 		m.deeds.Recreated = p.known()
@@ -216,7 +207,7 @@ func (p *pass) configured(c plan.ConfigChange) {
 
 // changed tells drift that was corrected from what was done for the first time.
 func (p *pass) changed(kind durability.Kind, change v1alpha1.DriftChange) {
-	if !p.memory.drifts(change.Key, p.wanted()[change.Key]) {
+	if !p.memory.drifts(change.Key, p.wanted[change.Key]) {
 		p.memory.deeds.Applied = append(p.memory.deeds.Applied, change)
 		return
 	}
@@ -237,7 +228,7 @@ func (p *pass) conclude() {
 	}
 	before := p.owned
 	p.owned = nil
-	for key, want := range p.wanted() {
+	for key, want := range p.wanted {
 		have, shown := p.view.Topic.Configs[key]
 		applied := shown && have.OnTopic && durability.SameValue(have.Type, have.Value, want)
 		if applied || slices.Contains(before, key) {
@@ -261,9 +252,8 @@ func (p *pass) fights(now time.Time) []string {
 			p.memory.feuds[h.Difference.Key] = h.Why.Message
 		}
 	}
-	wanted := p.wanted()
 	maps.DeleteFunc(p.memory.feuds, func(key, _ string) bool {
-		_, declared := wanted[key]
+		_, declared := p.wanted[key]
 		return !p.memory.fights[key].Lasts(now) || !declared && !slices.Contains(p.owned, key)
 	})
 	var words []string

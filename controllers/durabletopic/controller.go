@@ -18,6 +18,7 @@ import (
 	"durabletopic.io/operator/internal/core/topic"
 	"durabletopic.io/operator/internal/core/verdict"
 	"durabletopic.io/operator/internal/statuswriter"
+	"durabletopic.io/operator/internal/wakeup"
 )
 
 // +kubebuilder:rbac:groups=durabletopic.io,resources=durabletopics,verbs=get;list;watch
@@ -91,7 +92,7 @@ type Controller struct {
 	Options
 	status   *statuswriter.Writer[*v1alpha1.DurableTopic]
 	memories *memories
-	queue    queue
+	queue    wakeup.Queue
 }
 
 // New makes a controller.

@@ -26,6 +26,7 @@ type pass struct {
 	key     string
 	object  *v1alpha1.DurableTopic
 	desired profile.Desired
+	wanted  map[string]string // all keys the declaration speaks about, with their values
 	memory  *memory
 	refusal *fault.Fault
 	kafka   Kafka // nil: not connected yet
@@ -44,6 +45,7 @@ func (c *Controller) gather(ctx context.Context, t *v1alpha1.DurableTopic) (*pas
 	cluster := &v1alpha1.KafkaCluster{}
 	err := c.Client.Get(ctx, client.ObjectKey{Name: t.ClusterName()}, cluster)
 	p.desired = profile.Desire(t, cluster.Spec)
+	p.wanted = wanted(p.desired)
 	switch {
 	case apierrors.IsNotFound(err):
 		p.refusal = fault.New(fault.Blocked, v1alpha1.ReasonKafkaClusterNotFound,
@@ -125,7 +127,7 @@ func (p *pass) meet() {
 	}
 	p.memory.awaited = false
 	if len(p.memory.settled) == 0 && p.wasReady(id) {
-		p.memory.settled = p.wanted()
+		p.memory.settled = p.wanted
 	}
 }
 
@@ -136,14 +138,14 @@ func (p *pass) wasReady(id string) bool {
 		meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady)
 }
 
-// wanted are all keys the declaration speaks about, with their values.
-func (p *pass) wanted() map[string]string {
-	wanted := p.desired.Locks()
-	maps.Copy(wanted, p.desired.Config)
-	wanted["topic"] = p.desired.Topic
-	wanted["replicas"] = strconv.Itoa(int(p.desired.Rule.ReplicationFactor))
-	if p.desired.Partitions > 0 {
-		wanted["partitions"] = strconv.Itoa(int(p.desired.Partitions))
+// wanted are the configs that are declared, and what else can differ.
+func wanted(d profile.Desired) map[string]string {
+	wanted := d.Locks()
+	maps.Copy(wanted, d.Config)
+	wanted["topic"] = d.Topic
+	wanted["replicas"] = strconv.Itoa(int(d.Rule.ReplicationFactor))
+	if d.Partitions > 0 {
+		wanted["partitions"] = strconv.Itoa(int(d.Partitions))
 	}
 	return wanted
 }
@@ -159,45 +161,19 @@ func (c *Controller) rival(ctx context.Context, t *v1alpha1.DurableTopic, own *v
 	if err := c.Client.List(ctx, &topics, client.MatchingFields{indexTopicName: t.KafkaTopicName()}); err != nil {
 		return nil, err
 	}
-	acting := actingClusters(clusters.Items)
-	owner := ownership.Owner(claims(topics.Items, identity(own), acting))
+	acting := ownership.ActingClusters(clusters.Items)
+	owner := ownership.Owner(claims(topics.Items, ownership.Identity(own), acting))
 	if owner != nil && owner.UID != string(t.UID) {
 		return fault.New(fault.Blocked, v1alpha1.ReasonTopicOwnedByAnother,
 			"topic %q belongs to the older DurableTopic %s; this object neither changes nor deletes it: delete one of the two",
 			t.KafkaTopicName(), owner), nil
 	}
-	if winner := acting[identity(own)]; winner.UID != string(own.UID) {
+	if winner := acting[ownership.Identity(own)]; winner.UID != string(own.UID) {
 		return fault.New(fault.Blocked, v1alpha1.ReasonKafkaOwnedByAnother,
 			"KafkaCluster %q reaches the same Kafka as the older KafkaCluster %q, which alone acts: declare the topic there",
 			own.Name, winner.Name), nil
 	}
 	return nil, nil
-}
-
-// identity is the Kafka a KafkaCluster stands for: the recorded cluster ID, and until then only itself.
-func identity(cluster *v1alpha1.KafkaCluster) string {
-	if cluster.Status.ClusterID != "" {
-		return "id:" + cluster.Status.ClusterID
-	}
-	return "name:" + cluster.Name
-}
-
-// actingClusters gives the one KafkaCluster that acts for each Kafka.
-func actingClusters(clusters []v1alpha1.KafkaCluster) map[string]ownership.Claim {
-	byKafka := map[string][]ownership.Claim{}
-	for i := range clusters {
-		cl := &clusters[i]
-		byKafka[identity(cl)] = append(byKafka[identity(cl)], ownership.Claim{
-			Name: cl.Name, UID: string(cl.UID), Created: cl.CreationTimestamp.Time, Eligible: cl.DeletionTimestamp.IsZero(),
-		})
-	}
-	acting := map[string]ownership.Claim{}
-	for id, claims := range byKafka {
-		if owner := ownership.Owner(claims); owner != nil {
-			acting[id] = *owner
-		}
-	}
-	return acting
 }
 
 // claims are the objects that name a topic of the Kafka with that identity through the KafkaCluster that acts for it.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"durabletopic.io/operator/api/v1alpha1"
+	"durabletopic.io/operator/internal/core/ownership"
 	"durabletopic.io/operator/internal/core/verdict"
 	"durabletopic.io/operator/internal/fault"
 )
@@ -49,7 +50,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 			builder.WithPredicates(ownershipMoves())).
 		Watches(&v1alpha1.KafkaCluster{}, handler.WithLowPriorityWhenUnchanged(handler.EnqueueRequestsFromMapFunc(c.topicsOf)),
 			builder.WithPredicates(clusterMatters())).
-		WatchesRawSource(source.Func(c.queue.start)).
+		WatchesRawSource(source.Func(c.queue.Start)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: c.Workers, RecoverPanic: &recoverPanic, ReconciliationTimeout: time.Minute,
 		}).
@@ -92,7 +93,7 @@ func (c *Controller) topicsOf(ctx context.Context, o client.Object) []reconcile.
 		return nil
 	}
 	for i := range clusters.Items {
-		if identity(&clusters.Items[i]) == identity(changed) {
+		if ownership.Identity(&clusters.Items[i]) == ownership.Identity(changed) {
 			names[clusters.Items[i].Name] = true
 		}
 	}

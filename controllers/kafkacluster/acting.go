@@ -12,22 +12,12 @@ import (
 // Acting tells for each KafkaCluster with a recorded cluster ID which KafkaCluster acts for that Kafka, by name: the
 // oldest of those that record it. One that has none recorded is not in the result.
 func Acting(clusters []v1alpha1.KafkaCluster) map[string]string {
-	claims := map[string][]ownership.Claim{}
+	winners := ownership.ActingClusters(clusters)
+	acting := map[string]string{}
 	for i := range clusters {
 		c := &clusters[i]
-		if id := c.Status.ClusterID; id != "" {
-			claims[id] = append(claims[id], ownership.Claim{
-				Name: c.Name, UID: string(c.UID), Created: c.CreationTimestamp.Time, Eligible: c.DeletionTimestamp.IsZero(),
-			})
-		}
-	}
-	acting := map[string]string{}
-	for _, rivals := range claims {
-		owner := ownership.Owner(rivals)
-		for _, r := range rivals {
-			if owner != nil {
-				acting[r.Name] = owner.Name
-			}
+		if winner, ok := winners[ownership.Identity(c)]; ok && c.Status.ClusterID != "" {
+			acting[c.Name] = winner.Name
 		}
 	}
 	return acting

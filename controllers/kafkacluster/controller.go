@@ -18,6 +18,7 @@ import (
 	"durabletopic.io/operator/internal/fleet"
 	"durabletopic.io/operator/internal/metrics"
 	"durabletopic.io/operator/internal/statuswriter"
+	"durabletopic.io/operator/internal/wakeup"
 )
 
 // +kubebuilder:rbac:groups=durabletopic.io,resources=kafkaclusters,verbs=get;list;watch
@@ -51,7 +52,7 @@ type Options struct {
 type Controller struct {
 	Options
 	status *statuswriter.Writer[*v1alpha1.KafkaCluster]
-	queue  queue
+	queue  wakeup.Queue
 	counts counts
 }
 

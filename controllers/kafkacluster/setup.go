@@ -2,14 +2,12 @@ package kafkacluster
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,7 +36,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		Named("kafkacluster").
 		For(&v1alpha1.KafkaCluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.KafkaCluster{}, handler.EnqueueRequestsFromMapFunc(c.rivals), builder.WithPredicates(identityMoves())).
-		WatchesRawSource(source.Func(c.queue.start)).
+		WatchesRawSource(source.Func(c.queue.Start)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrent, RecoverPanic: &recovered, ReconciliationTimeout: passTime,
 		}).
@@ -73,30 +71,8 @@ func identityMoves() predicate.Predicate {
 }
 
 // ClusterChanged enqueues a KafkaCluster of which Kafka shows something new.
-func (c *Controller) ClusterChanged(name string) { c.queue.add(name) }
-
-// queue lets facts from Kafka enqueue objects. Before the controller has started there is nothing to enqueue: every object
-// is looked at once at the start anyway.
-type queue struct {
-	mu    sync.Mutex
-	inner workqueue.TypedRateLimitingInterface[reconcile.Request]
-}
-
-// start is a source of the controller: it only takes hold of the queue.
-func (q *queue) start(_ context.Context, inner workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.inner = inner
-	return nil
-}
-
-func (q *queue) add(name string) {
-	q.mu.Lock()
-	inner := q.inner
-	q.mu.Unlock()
-	if inner != nil {
-		inner.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
-	}
+func (c *Controller) ClusterChanged(name string) {
+	c.queue.Add(0, reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
 }
 
 // tell records an event when the reason of Ready has changed.

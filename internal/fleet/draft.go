@@ -83,7 +83,7 @@ func draftAdditions(s scene, steps []plan.AddPartitions) []draft[kafka.NewPartit
 // judged gives the placed replica lists if the judge has nothing against them.
 func judged(c *topic.Cluster, w placement.Wish, p placement.Placed) ([][]int32, error) {
 	if p.Shortage != nil {
-		return nil, short(p.Shortage)
+		return nil, plan.Shortage(p.Shortage)
 	}
 	if int32(len(p.Replicas)) != w.Partitions {
 		return nil, unfit(w.Topic, placement.Violation{Message: "there are not as many lists as partitions"})

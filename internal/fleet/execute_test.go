@@ -135,7 +135,7 @@ func TestOneBadTopicHarmsNoOther(t *testing.T) {
 		if !ok || got.Configs[topic.MinInSyncReplicas].Value != "2" {
 			t.Errorf("the topic with a bad config was not created with its locks: %+v", got)
 		}
-		if !errors.Is(errs[57], ErrCreated) || fault.As(errs[57]).Class != fault.Invalid {
+		if !errors.Is(errs[57], plan.ErrCreated) || fault.As(errs[57]).Class != fault.Invalid {
 			t.Errorf("the fault does not tell that the topic was created: %v", errs[57])
 		}
 		if n := k.Requests().WriteTotal(); n > 8 {

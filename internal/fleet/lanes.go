@@ -83,7 +83,7 @@ func (s size) Records() int { return int(s) }
 
 // Execute carries out one step: it parks until the step was in a request and was answered, and then until the topic was
 // read again, though not for long, since brokers may show a write later than they confirm it. The error is a
-// *fault.Fault; with Uncertain the step may have been done all the same, and with ErrCreated as its cause a topic was
+// *fault.Fault; with Uncertain the step may have been done all the same, and with plan.ErrCreated as its cause a topic was
 // created without spec.config.
 func (c *Cluster) Execute(ctx context.Context, step plan.Step) error {
 	conn := c.connection()

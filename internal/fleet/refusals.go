@@ -9,10 +9,6 @@ import (
 	"durabletopic.io/operator/internal/fault"
 )
 
-// ErrCreated is the cause (errors.Is) of a fault about spec.config when the topic was created all the same, with its
-// locks alone.
-var ErrCreated = errors.New("the topic was created without spec.config")
-
 func tooEarly() *fault.Fault {
 	return fault.New(fault.Waiting, v1alpha1.ReasonConnecting,
 		"the operator has just become leader and writes nothing until the last write of its predecessor must have ended")
@@ -56,8 +52,6 @@ func partitionsUnknown(name string) *fault.Fault {
 			"Cluster, or set spec.partitions", name)
 }
 
-func short(s *placement.Shortage) *fault.Fault { return plan.Shortage(s) }
-
 // unfit is the fault of replica lists that the judge rejects: a mistake of the operator, which is never sent.
 func unfit(name string, v placement.Violation) *fault.Fault {
 	return fault.New(fault.Blocked, v1alpha1.ReasonPlacementViolation,
@@ -67,6 +61,6 @@ func unfit(name string, v placement.Violation) *fault.Fault {
 // withoutConfig is the fault of a topic that was created with its locks alone.
 func withoutConfig(refused error) *fault.Fault {
 	f := *fault.As(refused)
-	f.Err = errors.Join(ErrCreated, f.Err)
+	f.Err = errors.Join(plan.ErrCreated, f.Err)
 	return &f
 }

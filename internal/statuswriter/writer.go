@@ -66,7 +66,8 @@ func (w *Writer[T]) Forget(key types.NamespacedName) {
 
 // Patch writes the difference of the statuses of before (from Base) and after, and tells whether anything was written.
 // An object that is gone, or was replaced by another of its name, is no error: nothing is written, and the cache will
-// tell. Nor is a write that the end of ctx cut short. A conflict (apierrors.IsConflict) is nobody's mistake: the caller tries again soon and says nothing.
+// tell. Nor is a write that the end of ctx cut short. A conflict (apierrors.IsConflict) is nobody's mistake: the caller
+// tries again soon and says nothing.
 func (w *Writer[T]) Patch(ctx context.Context, before, after T) (changed bool, err error) {
 	return w.patch(ctx, before, after, false)
 }

@@ -34,8 +34,7 @@ import (
 
 	"durabletopic.io/operator/api/v1alpha1"
 	"durabletopic.io/operator/controllers/durabletopic"
-	"durabletopic.io/operator/controllers/kafkacluster"
-	"durabletopic.io/operator/internal/fleet"
+	"durabletopic.io/operator/internal/assembly"
 	"durabletopic.io/operator/internal/kafka"
 	"durabletopic.io/operator/internal/kafka/kafkatest"
 	"durabletopic.io/operator/internal/metrics"
@@ -188,35 +187,14 @@ func (w *world) restart() {
 	w.start()
 }
 
-// assemble wires the parts as cmd/manager does.
-func (w *world) assemble(mgr ctrl.Manager) error {
-	var topics *durabletopic.Controller
-	var clusters *kafkacluster.Controller
+// assemble connects the parts as cmd/manager does.
+func (w *world) assemble(mgr ctrl.Manager) (err error) {
 	w.registry = prometheus.NewRegistry()
-	m := metrics.New(w.registry, version.Info{})
-	share := w.share
-	if share == 0 {
-		share = workers / 2
-	}
-	f := fleet.New(fleet.Options{
-		Dial:      w.dial,
-		OnTopics:  func(cluster string, names []string, urgent bool) { topics.TopicsChanged(cluster, names, urgent) },
-		OnCluster: func(cluster string) { clusters.ClusterChanged(cluster) },
-		OnFree:    func(_, key string) { topics.Enqueue(key) },
-		Share:     share,
-		Recorder:  m,
-		Log:       mgr.GetLogger(),
+	w.topics, err = assembly.Assemble(mgr, assembly.Options{
+		Recorder: "durabletopic-manager", Dial: w.dial, Metrics: metrics.New(w.registry, version.Info{}), Workers: workers,
+		Share: w.share, Now: w.now,
 	})
-	recorder := mgr.GetEventRecorder("durabletopic-manager")
-	topics = durabletopic.New(durabletopic.Options{
-		Client: mgr.GetClient(), Recorder: recorder, Metrics: m, Workers: workers, Now: w.now,
-		Cluster: func(name string) (durabletopic.Kafka, bool) { return f.Cluster(name) },
-	})
-	clusters = kafkacluster.New(kafkacluster.Options{
-		Client: mgr.GetClient(), Recorder: recorder, Fleet: f, Metrics: m, Now: w.now,
-	})
-	w.topics = topics
-	return errors.Join(mgr.Add(f), topics.SetupWithManager(mgr), clusters.SetupWithManager(mgr))
+	return err
 }
 
 // now is the operator's clock in what it decides about topics; its reads of Kafka go by the real one.

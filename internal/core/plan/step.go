@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,6 +31,9 @@ type CreateTopic struct {
 	// with Locks alone.
 	Locks, Config map[string]string
 }
+
+// ErrCreated is the cause (errors.Is) of a fault about Config when the topic was created all the same, with Locks alone.
+var ErrCreated = errors.New("the topic was created without its declared configs")
 
 // TopicName names the topic.
 func (s CreateTopic) TopicName() string { return s.Name }
