@@ -3,6 +3,8 @@ package fleet
 import (
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"durabletopic.io/operator/internal/core/plan"
 	"durabletopic.io/operator/internal/core/topic"
 	"durabletopic.io/operator/internal/fault"
+	"durabletopic.io/operator/internal/kafka"
 	"durabletopic.io/operator/internal/kafka/kafkatest"
 )
 
@@ -33,7 +36,7 @@ func TestManyCreatesShareFewRequests(t *testing.T) {
 			})
 		}
 		run.Wait()
-		if n := k.Requests().WriteTotal(); n > 10 {
+		if n := k.Requests().WriteTotal(); n > 12 {
 			t.Errorf("500 creates took %d requests", n)
 		}
 		if n := k.Requests().ReadTotal(); n > 100 {
@@ -78,6 +81,54 @@ func checkEven(t *testing.T, k *kafkatest.Cluster, topics []string) {
 	}
 }
 
+// Brokers are not given more new topics than they can take in: a request is bounded by the logs that have to be made, and
+// the next one goes when brokers show the topics of the last, though not much later if they do not.
+func TestCreatesArePacedByWhatBrokersShow(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bed) {
+		k, c := b.connect("a", kafkatest.Options{})
+		for _, broker := range k.Brokers() {
+			k.HoldMetadata(broker.ID)
+		}
+		const full = maxReplicas / 9 // topics of three partitions with three replicas
+		all := names("t", 3*full)
+		declare(c, all...)
+		var run sync.WaitGroup
+		for _, name := range all {
+			run.Go(func() {
+				s := create(name)
+				s.Partitions = 3
+				_ = c.Execute(t.Context(), s)
+			})
+		}
+		created := func() (n int) {
+			for _, name := range all {
+				if _, ok := k.Topic(name); ok {
+					n++
+				}
+			}
+			return n
+		}
+		b.until("the first topics", func() bool { return created() > 0 })
+		time.Sleep(kafka.BusyAtMost / 2)
+		if n := created(); n > full {
+			t.Errorf("%d topics were created while brokers show none of them, want at most %d", n, full)
+		}
+		for _, broker := range k.Brokers() {
+			k.ReleaseMetadata(broker.ID)
+		}
+		began := time.Now()
+		run.Wait()
+		if n, took := created(), time.Since(began); n != len(all) || took > kafka.BusyAtMost {
+			t.Errorf("%d of %d topics were created in %s once brokers showed them", n, len(all), took)
+		}
+		for _, batch := range b.taken(&b.batches) {
+			if n, _ := strconv.Atoi(strings.TrimPrefix(batch, KindCreate+" ")); n > full {
+				t.Errorf("a request created %d topics, want at most %d", n, full)
+			}
+		}
+	})
+}
+
 // Creates that no listing shows yet are load to the next batch all the same.
 func TestCreatesNotYetVisibleAreLoad(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bed) {
@@ -87,11 +138,17 @@ func TestCreatesNotYetVisibleAreLoad(t *testing.T) {
 		}
 		all := names("t", 12)
 		declare(c, all...)
-		for _, name := range all {
-			s := create(name)
-			s.Partitions = 1
-			if errs := execute(t, c, s); errs[0] != nil {
-				t.Fatal(errs)
+		for some := range slices.Chunk(all, 4) {
+			var steps []plan.Step
+			for _, name := range some {
+				s := create(name)
+				s.Partitions = 1
+				steps = append(steps, s)
+			}
+			for _, err := range execute(t, c, steps...) {
+				if err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 		checkEven(t, k, all)

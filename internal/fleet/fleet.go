@@ -15,8 +15,8 @@ import (
 	"durabletopic.io/operator/internal/kafka"
 )
 
-// DefaultShare is how many callers may be inside Execute for one cluster.
-const DefaultShare = 256
+// DefaultShare is how many callers may be inside Execute for one cluster: two full requests.
+const DefaultShare = 1024
 
 // MutationDeadline bounds every write. A former leader's last write has ended this long after its lease did.
 const MutationDeadline = kafka.DefaultTimeout

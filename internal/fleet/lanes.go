@@ -35,42 +35,65 @@ type lanes struct {
 
 func newLanes(ctx context.Context, c *connection) lanes {
 	return lanes{
-		creates:    newLane(ctx, c, KindCreate, c.create, func(s plan.CreateTopic) int { return sizeOf(s).Records() }),
-		locks:      newLane(ctx, c, KindLocks, c.alter, func(s plan.AlterConfigs) int { return alteration(s).Records() }),
-		config:     newLane(ctx, c, KindConfig, c.alter, func(s plan.AlterConfigs) int { return alteration(s).Records() }),
-		partitions: newLane(ctx, c, KindPartitions, c.grow, func(s plan.AddPartitions) int { return 1 + int(s.To-s.From) }),
+		creates:    newLane(ctx, c, KindCreate, c.create, fitCreates),
+		locks:      newLane(ctx, c, KindLocks, c.alter, fitAlterations),
+		config:     newLane(ctx, c, KindConfig, c.alter, fitAlterations),
+		partitions: newLane(ctx, c, KindPartitions, c.grow, fitAdditions),
 	}
 }
 
 func newLane[S plan.Step](ctx context.Context, c *connection, kind string, flush func(context.Context, []S) []outcome,
-	records func(S) int) *kafka.Lane[string, S, outcome] {
+	fit func([]S) int) *kafka.Lane[string, S, outcome] {
 	o := c.cluster.fleet.opts
-	return kafka.NewLane(ctx, kafka.LaneOptions[string, S, outcome]{
-		Key: func(s S) string { return s.TopicName() },
-		Fit: func(steps []S) int {
-			sizes := make([]size, len(steps))
-			for i, s := range steps {
-				sizes[i] = size(records(s))
-			}
-			return kafka.Fit(sizes)
-		},
+	options := kafka.LaneOptions[string, S, outcome]{
+		Key:     func(s S) string { return s.TopicName() },
+		Fit:     fit,
 		Flush:   flush,
-		MaxGap:  maxGap(kind),
 		Timeout: MutationDeadline,
 		OnBatch: func(n int) { o.Recorder.Batch(c.cluster.name, kind, n) },
 		OnPanic: func(recovered any) {
 			o.Log.Error(errPanic, "writing a batch panicked", "cluster", c.cluster.name, "kind", kind, "panic", recovered)
 		},
-	})
+	}
+	if kind == KindCreate {
+		// A stream of new topics, as kubectl sends it, may wait a second, so that there is a request for ten of them at
+		// most; a correction may not.
+		options.MaxGap, options.Busy = time.Second, c.creating
+	}
+	return kafka.NewLane(ctx, options)
 }
 
-// maxGap bounds the pause between two requests of a busy lane. A stream of new topics, as kubectl sends it, may wait a
-// second, so that there is a request for ten of them at most; a correction may not.
-func maxGap(kind string) time.Duration {
-	if kind == KindCreate {
-		return time.Second
+// maxReplicas bounds the replicas that one request creates; a topic that has more goes alone. Brokers make all logs of a
+// request before they fetch for any of them, and those of too many take longer than replica.lag.time.max.ms: then new topics
+// fall below min.insync.replicas for a while. Six small brokers on two cores bear 450; 900 are too many for them.
+const maxReplicas = 450
+
+func fitCreates(steps []plan.CreateTopic) int {
+	replicas := 0
+	for i, s := range steps {
+		replicas += sizeOf(s).Replicas()
+		if i > 0 && replicas > maxReplicas {
+			steps = steps[:i]
+			break
+		}
 	}
-	return kafka.DefaultMaxGap
+	return fit(steps, func(s plan.CreateTopic) int { return sizeOf(s).Records() })
+}
+
+func fitAlterations(steps []plan.AlterConfigs) int {
+	return fit(steps, func(s plan.AlterConfigs) int { return alteration(s).Records() })
+}
+
+func fitAdditions(steps []plan.AddPartitions) int {
+	return fit(steps, func(s plan.AddPartitions) int { return 1 + int(s.To-s.From) })
+}
+
+func fit[S any](steps []S, records func(S) int) int {
+	sizes := make([]size, len(steps))
+	for i, s := range steps {
+		sizes[i] = size(records(s))
+	}
+	return kafka.Fit(sizes)
 }
 
 var errPanic = errors.New("panic in a batch")

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +45,16 @@ func (r *reservations) certainAge(most time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return min(most, time.Since(r.doubt)-1)
+}
+
+// anyCreated tells whether a topic was created that has not been seen yet, as pending says.
+func (r *reservations) anyCreated(pending func(name string) bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	return slices.ContainsFunc(r.held, func(h reservation) bool {
+		return h.created && !h.uncertain && now.Before(h.until) && pending(h.topic)
+	})
 }
 
 // over adds what is held to a listing: the load of the brokers, and names that are taken. Topics that the listing shows

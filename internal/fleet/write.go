@@ -34,6 +34,10 @@ func (c *connection) shows(name string, _ [][]int32) bool {
 // awaits tells whether a confirmed creation is still to be seen.
 func (c *connection) awaits(name string) bool { return c.observer.View(name).Expected.Created }
 
+// creating tells whether brokers are still making the topics of earlier requests: a broker shows new ones only when it has
+// made the logs of those before them.
+func (c *connection) creating() bool { return c.reserved.anyCreated(c.awaits) }
+
 // create is the flush of the lane of new topics.
 func (c *connection) create(ctx context.Context, steps []plan.CreateTopic) []outcome {
 	broker, facts, err := c.guard(ctx)
@@ -219,7 +223,7 @@ func configRefused(err error) bool {
 
 // sizeOf estimates what a new topic will be as a request.
 func sizeOf(s plan.CreateTopic) kafka.NewTopic {
-	t := kafka.NewTopic{Partitions: s.Partitions, Configs: configs(s)}
+	t := kafka.NewTopic{Partitions: s.Partitions, ReplicationFactor: int16(s.Rule.ReplicationFactor), Configs: configs(s)}
 	if s.Partitions == 0 {
 		t.Partitions = -1
 	}

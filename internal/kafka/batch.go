@@ -18,6 +18,13 @@ const (
 	DefaultTimeout   = 5 * time.Second
 )
 
+// BusyAtMost bounds how long after a request the next one waits for brokers that are Busy; busyEvery is how often that is
+// asked.
+const (
+	BusyAtMost = 5 * time.Second
+	busyEvery  = 50 * time.Millisecond
+)
+
 // LaneOptions say how a Lane makes requests of items. Key, Fit and Flush are needed; zero durations mean the defaults.
 type LaneOptions[K comparable, I, R any] struct {
 	// Key names the object of an item. One request has at most one item per key; others wait for the next one.
@@ -30,6 +37,9 @@ type LaneOptions[K comparable, I, R any] struct {
 	// up to MaxGap, so that a trickle of items shares requests, and starts anew when IdleAfter has passed without one.
 	// A request that is full does not wait.
 	MinGap, MaxGap, IdleAfter time.Duration
+	// Busy tells that the brokers are still at work on earlier requests. The next one waits for them, full or not, at most
+	// BusyAtMost. May be nil.
+	Busy func() bool
 	// Timeout is the total time of one request.
 	Timeout time.Duration
 	// OnBatch reports the number of items of each request.
@@ -185,7 +195,8 @@ func (l *Lane[K, I, R]) pause() bool {
 	}
 }
 
-// rest gives the time left of the gap and whether a whole request waits already.
+// rest gives the time left before the next request may go, and whether a whole one waits already, which need not mind the
+// gap.
 func (l *Lane[K, I, R]) rest() (time.Duration, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -193,6 +204,9 @@ func (l *Lane[K, I, R]) rest() (time.Duration, bool) {
 		return 0, false
 	}
 	since := time.Since(l.last)
+	if since < BusyAtMost && l.opts.Busy != nil && l.opts.Busy() {
+		return max(busyEvery, l.gap-since), false
+	}
 	if since >= l.opts.IdleAfter {
 		l.gap = 0
 		return 0, false

@@ -186,6 +186,38 @@ func TestLaneGap(t *testing.T) {
 	})
 }
 
+// While brokers are busy with earlier requests the next one waits, full or not, but not for ever.
+func TestLaneWaitsForBusyBrokers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var busy atomic.Bool
+		b := newBench(t.Context(), time.Millisecond, func(o *LaneOptions[string, entry, string]) { o.Busy = busy.Load })
+		var wg sync.WaitGroup
+		b.start(t, &wg, numbered(0))
+		wg.Wait()
+		busy.Store(true)
+		for i := range 25 {
+			b.start(t, &wg, numbered(i))
+		}
+		time.Sleep(2 * time.Second)
+		if diff := cmp.Diff([]int{1}, b.sizes()); diff != "" {
+			t.Errorf("requests while the brokers are busy:\n%s", diff)
+		}
+		busy.Store(false)
+		time.Sleep(2 * busyEvery)
+		if diff := cmp.Diff([]int{1, 10, 10}, b.sizes()); diff != "" {
+			t.Errorf("requests once they are not:\n%s", diff)
+		}
+		wg.Wait()
+		busy.Store(true)
+		began := time.Now()
+		b.start(t, &wg, numbered(99))
+		wg.Wait()
+		if took := time.Since(began); took > BusyAtMost+busyEvery {
+			t.Errorf("a request waited %s for busy brokers, want at most %s", took, BusyAtMost)
+		}
+	})
+}
+
 // Two items for one object never travel together, and keep their order.
 func TestLaneOneItemPerKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

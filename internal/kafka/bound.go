@@ -13,15 +13,29 @@ const unknownPartitions = 100
 
 // Records estimates the controller's records for a creation.
 func (t NewTopic) Records() int {
-	n := len(t.Assignments)
+	return 1 + t.partitions() + len(t.Configs)
+}
+
+func (t NewTopic) partitions() int {
 	switch {
-	case n > 0:
+	case len(t.Assignments) > 0:
+		return len(t.Assignments)
 	case t.Partitions < 0:
-		n = unknownPartitions
-	default:
-		n = int(t.Partitions)
+		return unknownPartitions
 	}
-	return 1 + n + len(t.Configs)
+	return int(t.Partitions)
+}
+
+// Replicas is how many logs the brokers make for a creation.
+func (t NewTopic) Replicas() int {
+	n := 0
+	for _, list := range t.Assignments {
+		n += len(list)
+	}
+	if n > 0 {
+		return n
+	}
+	return t.partitions() * int(t.ReplicationFactor)
 }
 
 // Records is the number of the controller's records for an alteration.

@@ -64,7 +64,7 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.MetricsSecure, "metrics-secure", false, "serve metrics over TLS, with a certificate made at start")
 	fs.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "address of the health endpoints /healthz and /readyz; 0 for none")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "act only while holding the lease, so that one of several replicas does")
-	fs.IntVar(&o.Workers, "workers", 512, "how many topics are worked on at once; most of them wait for a shared request to Kafka")
+	fs.IntVar(&o.Workers, "workers", 2048, "how many topics are worked on at once; most of them wait for a shared request to Kafka")
 	fs.StringVar(&o.LogLevel, "log-level", "info", "debug, info or error")
 	fs.BoolVar(&o.Version, "version", false, "print the version and exit")
 }

@@ -16,7 +16,7 @@ import (
 func defaults() Options {
 	return Options{
 		Namespace: "durabletopic-system", MetricsBindAddress: ":8080", HealthProbeBindAddress: ":8081", LeaderElect: true,
-		Workers: 512, LogLevel: "info",
+		Workers: 2048, LogLevel: "info",
 	}
 }
 

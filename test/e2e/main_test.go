@@ -45,6 +45,8 @@ const (
 	annexInterval = 5 * time.Second
 	// allowance is what a machine that does other things at the same time may add to a bound.
 	allowance = 15 * time.Second
+	// driftAllowance is the same for the time in which drift is corrected.
+	driftAllowance = 2 * time.Second
 )
 
 // stage holds the parts that all tests share.
