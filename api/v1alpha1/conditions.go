@@ -167,7 +167,7 @@ const (
 	// let the DurableTopics name the one that stays.
 	ReasonKafkaOwnedByAnother = "KafkaOwnedByAnother"
 	// ReasonClusterIDChanged: the bootstrap servers lead to another Kafka cluster than the one this KafkaCluster is bound
-	// to; nothing is written there. Correct spec.bootstrapServers or spec.clusterID, or create a KafkaCluster for it.
+	// to; nothing is written there, and of its topics nothing is known (Ready=Unknown, KafkaUnreachable). Correct spec.bootstrapServers or spec.clusterID, or create a KafkaCluster for it.
 	ReasonClusterIDChanged = "ClusterIDChanged"
 	// ReasonKafkaClusterNotFound: there is no KafkaCluster of the name in spec.clusterRef. Create it; the topic then follows
 	// by itself.

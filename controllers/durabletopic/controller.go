@@ -155,8 +155,7 @@ func (c *Controller) report(ctx context.Context, before *v1alpha1.DurableTopic, 
 	v := verdict.Judge(p.verdictInput())
 	after := before.DeepCopy()
 	after.Status = v.Status
-	// Locked, because an object of the same name may have been made since: it would get a status that is not its own.
-	changed, err := c.status.PatchLocked(ctx, before, after)
+	changed, err := c.status.Patch(ctx, before, after)
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: time.Second}, nil
 	}

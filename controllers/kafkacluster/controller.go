@@ -87,7 +87,8 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 	before := c.status.Base(cached)
 	after := before.DeepCopy()
 	after.Status = Judge(c.gather(before, all.Items))
-	changed, err := c.write(ctx, before, after)
+	// Only if nobody has edited the object meanwhile: what may be written to Kafka depends on what is recorded.
+	changed, err := c.status.Patch(ctx, before, after)
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: conflictRetry}, nil
 	}
@@ -152,15 +153,6 @@ func interval(o *v1alpha1.KafkaCluster) time.Duration {
 		seconds = v1alpha1.DefaultCheckIntervalSeconds
 	}
 	return time.Duration(seconds) * time.Second
-}
-
-// write writes the status. The identity is recorded only if nobody has edited the object meanwhile: writes to Kafka are
-// allowed by what is recorded.
-func (c *Controller) write(ctx context.Context, before, after *v1alpha1.KafkaCluster) (bool, error) {
-	if after.Status.ClusterID != before.Status.ClusterID {
-		return c.status.PatchLocked(ctx, before, after)
-	}
-	return c.status.Patch(ctx, before, after)
 }
 
 func (c *Controller) measure(name string, facts *topic.Cluster) {

@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,22 +63,12 @@ func (w *Writer[T]) Forget(key types.NamespacedName) {
 	delete(w.last, key)
 }
 
-// Patch writes the difference of the statuses of before (from Base) and after, and tells whether anything was written.
-// An object that is gone, or was replaced by another of its name, is no error: nothing is written, and the cache will
-// tell. Nor is a write that the end of ctx cut short. A conflict (apierrors.IsConflict) is nobody's mistake: the caller
-// tries again soon and says nothing.
+// Patch writes the difference of the statuses of before (from Base) and after, and tells whether anything was written. It
+// is written only if nobody has changed the object since before: else it is a conflict (apierrors.IsConflict), nobody's
+// mistake, and the caller tries again soon and says nothing. An object that is gone is no error: nothing is written, and the
+// cache will tell. Nor is a write that the end of ctx cut short.
 func (w *Writer[T]) Patch(ctx context.Context, before, after T) (changed bool, err error) {
-	return w.patch(ctx, before, after, false)
-}
-
-// PatchLocked is Patch for a fact that others rely on as soon as it is recorded: it is written only if nobody has
-// changed the object since before. If somebody has, that is a conflict.
-func (w *Writer[T]) PatchLocked(ctx context.Context, before, after T) (changed bool, err error) {
-	return w.patch(ctx, before, after, true)
-}
-
-func (w *Writer[T]) patch(ctx context.Context, before, after T, locked bool) (bool, error) {
-	data, err := difference(before, after, locked)
+	data, err := difference(before, after)
 	if err != nil {
 		return false, fmt.Errorf("compute status patch of %q: %w", before.GetName(), err)
 	}
@@ -88,7 +77,7 @@ func (w *Writer[T]) patch(ctx context.Context, before, after T, locked bool) (bo
 	}
 	answer := clone(after)
 	switch err := w.send(ctx, answer, data); {
-	case apierrors.IsNotFound(err), replaced(err):
+	case apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil && errors.Is(ctx.Err(), context.Canceled):
 		return false, nil // the process is ending; its successor judges anew
@@ -112,9 +101,10 @@ func (w *Writer[T]) send(ctx context.Context, obj T, data []byte) error {
 	return w.client.Status().Patch(ctx, obj, client.RawPatch(types.MergePatchType, data))
 }
 
-// difference is the merge patch of the status alone; nil if there is none. It carries the UID, so that an object of the
-// same name made in between is left alone.
-func difference[T client.Object](before, after T, locked bool) ([]byte, error) {
+// difference is the merge patch of the status alone; nil if there is none. It carries the resource version, so that an
+// object of the same name made in between is left alone (the UID would not do: the API server ignores it in a merge patch of
+// a status), and nothing is recorded that was judged from what somebody has edited since.
+func difference[T client.Object](before, after T) ([]byte, error) {
 	data, err := client.MergeFrom(before).Data(after)
 	if err != nil {
 		return nil, err
@@ -127,25 +117,9 @@ func difference[T client.Object](before, after T, locked bool) ([]byte, error) {
 	if !ok {
 		return nil, nil
 	}
-	metadata := map[string]any{"uid": before.GetUID()}
-	if locked {
-		metadata["resourceVersion"] = before.GetResourceVersion()
-	}
-	return json.Marshal(map[string]any{"metadata": metadata, "status": status})
-}
-
-// replaced tells whether the API server refused the patch because the object has another UID.
-func replaced(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInvalid || status.Status().Details == nil {
-		return false
-	}
-	for _, c := range status.Status().Details.Causes {
-		if c.Field == "metadata.uid" {
-			return true
-		}
-	}
-	return false
+	return json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": before.GetResourceVersion()}, "status": status,
+	})
 }
 
 func clone[T client.Object](obj T) T { return obj.DeepCopyObject().(T) }

@@ -107,6 +107,22 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
+// TestAdoptATopicOfTheBrokers: a topic that Kafka flags as internal is left alone, whatever its name.
+func TestAdoptATopicOfTheBrokers(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t, kafkatest.Options{})
+	w.kafka.CreateTopicByHand("broker-state", [][]int32{{1, 3, 5}}, map[string]string{minISR: "1", unclean: "true"})
+	w.kafka.FlagInternal("broker-state")
+	w.create(topic("broker-state", critical))
+	w.connect("default")
+	got := w.until("broker-state", "Stalled=True:InternalTopic", "Ready=False:InternalTopic")
+	w.mentions(message(got, "Ready"), "internal", "delete this object")
+	w.silent(2)
+	if n := written(w.kafka, "broker-state"); n > 0 {
+		t.Errorf("%d writes to a topic that belongs to the brokers", n)
+	}
+}
+
 // TestAdoptWhereThereIsNoRoom: too few brokers for the profile. min.insync.replicas is not raised to where one broker's
 // restart stops producers; unclean election is switched off all the same.
 func TestAdoptWhereThereIsNoRoom(t *testing.T) {

@@ -22,8 +22,10 @@ func (v *builder) durable() {
 		v.durableWithoutTopic()
 		return
 	}
-	// Whoever has raised min.insync.replicas makes acks=all producers wait earlier.
-	minISR := max(v.Desired.Rule.MinInSyncReplicas, minInSyncReplicas(v.View.Topic))
+	minISR := v.Desired.Rule.MinInSyncReplicas
+	if !v.confirmed(topic.MinInSyncReplicas) { // whoever has raised it makes acks=all producers wait earlier
+		minISR = max(minISR, minInSyncReplicas(v.View.Topic))
+	}
 	h := durability.Examine(v.View.Topic, minISR)
 	switch {
 	case len(h.Offline) > 0:

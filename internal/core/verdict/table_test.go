@@ -324,6 +324,18 @@ func TestSituations(t *testing.T) {
 			want:       reconciling("Updating", "True FullyReplicated", ""),
 			wantEvents: []string{"Warning DriftCorrected"}, wantAfter: 5 * time.Second,
 		},
+		"min.insync.replicas lowered to what is declared, and not shown yet": {
+			scene: func(s *scene) {
+				two := "2"
+				s.set(minISR, topic.TypeInt, "3")
+				s.partitions("1 3 5 isr 1 3")
+				s.reduced(time.Second)
+				s.View.Expected.Configs = map[string]*string{minISR: &two}
+				s.DoneAt, s.Did.Drift = now.Add(-3*time.Second), drift(minISR, "3", "2")
+			},
+			want:       reconciling("Updating", "True FullyReplicated", ""),
+			wantEvents: []string{"Warning DriftCorrected"}, wantAfter: 5 * time.Second,
+		},
 		"unclean election of telemetry, confirmed by Kafka and not shown yet": {
 			scene: func(s *scene) {
 				on := "true"

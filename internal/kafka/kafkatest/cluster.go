@@ -18,6 +18,7 @@ type Cluster struct {
 	policy Policy
 	denied []Denial
 	fixed  map[string]bool // read-only topic configs
+	own    map[string]bool // topics that the brokers flag as internal
 	count  counters
 	asked  int // answers that named some broker as controller
 }
@@ -25,7 +26,7 @@ type Cluster struct {
 // New makes a cluster.
 func New(o Options) *Cluster {
 	o = o.withDefaults()
-	c := &Cluster{opts: o, views: map[int32]*view{}, links: map[int32]*link{}, fixed: map[string]bool{}, count: newCounters()}
+	c := &Cluster{opts: o, views: map[int32]*view{}, links: map[int32]*link{}, fixed: map[string]bool{}, own: map[string]bool{}, count: newCounters()}
 	c.w = newWorld(o)
 	return c
 }

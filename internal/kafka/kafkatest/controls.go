@@ -162,6 +162,13 @@ func (c *Cluster) SetReadOnly(keys ...string) {
 	}
 }
 
+// FlagInternal has the brokers show a topic as one of their own, as newer brokers may that keep topics of further names.
+func (c *Cluster) FlagInternal(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.own[name] = true
+}
+
 // CreateTopicByHand makes a topic with one replica list per partition, which may differ in length, and gives its ID. It
 // panics if the topic exists or a broker does not.
 func (c *Cluster) CreateTopicByHand(name string, replicas [][]int32, configs map[string]string) topic.ID {

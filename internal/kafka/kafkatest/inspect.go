@@ -16,7 +16,7 @@ func (c *Cluster) Topic(name string) (topic.Topic, bool) {
 	if r == nil {
 		return topic.Topic{}, false
 	}
-	t := topic.Topic{Name: name, ID: r.id, Internal: topic.IsInternal(name), Configs: map[string]topic.Config{}}
+	t := topic.Topic{Name: name, ID: r.id, Internal: c.internal(name), Configs: map[string]topic.Config{}}
 	for _, p := range r.parts {
 		t.Partitions = append(t.Partitions, copyPartition(p))
 	}
@@ -25,6 +25,9 @@ func (c *Cluster) Topic(name string) (topic.Topic, bool) {
 	}
 	return t, true
 }
+
+// internal tells whether brokers flag a topic as their own. The caller holds c.mu.
+func (c *Cluster) internal(name string) bool { return c.own[name] || topic.IsInternal(name) }
 
 // Partition gives one partition of a topic that exists.
 func (c *Cluster) Partition(name string, partition int32) topic.Partition {

@@ -137,7 +137,7 @@ func (k *call) metadataAsked(asked kmsg.MetadataRequestTopic) kmsg.MetadataRespo
 
 func (k *call) metadataTopic(r *record) kmsg.MetadataResponseTopic {
 	t := kmsg.NewMetadataResponseTopic()
-	t.Topic, t.TopicID, t.IsInternal = &r.name, r.id, topic.IsInternal(r.name)
+	t.Topic, t.TopicID, t.IsInternal = &r.name, r.id, k.c.internal(r.name)
 	for _, p := range r.parts {
 		x := kmsg.NewMetadataResponseTopicPartition()
 		x.Partition, x.Leader, x.LeaderEpoch, x.Replicas, x.ISR = p.Index, p.Leader, p.LeaderEpoch, p.Replicas, p.ISR
@@ -229,7 +229,7 @@ func (k *call) describedTopic(name string, from int32, limit int) (kmsg.Describe
 		return describedError(name, code), -1
 	}
 	t := kmsg.NewDescribeTopicPartitionsResponseTopic()
-	t.Topic, t.TopicID, t.IsInternal = &r.name, r.id, topic.IsInternal(r.name)
+	t.Topic, t.TopicID, t.IsInternal = &r.name, r.id, k.c.internal(r.name)
 	for i := from; i < int32(len(r.parts)); i++ {
 		if len(t.Partitions) == limit {
 			return t, i
