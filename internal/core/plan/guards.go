@@ -45,7 +45,7 @@ func guards(kind durability.Kind) []guard {
 	case durability.ReplicasMoving:
 		return []guard{movesAreWaitedFor}
 	case durability.ReplicasViolate:
-		return []guard{replicasAreNotMoved}
+		return []guard{replicasWaitForTheMover}
 	}
 	return nil
 }

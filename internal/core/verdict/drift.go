@@ -135,7 +135,9 @@ func (v *builder) gravest() *fault.Fault {
 	}
 	worst := all[0]
 	for _, f := range all {
-		if f.Class > fault.Waiting && worst.Class <= fault.Waiting {
+		personNeeded := f.Class > fault.Waiting && worst.Class <= fault.Waiting
+		cause := worst.Reason == v1alpha1.ReasonMinInSyncReplicasHeld && f.Reason == v1alpha1.ReasonMovingReplicas
+		if personNeeded || cause {
 			worst = f
 		}
 	}
