@@ -91,7 +91,7 @@ generate: ## Regenerate code and documents from the Go sources
 .PHONY: manifests
 manifests: ## Regenerate config/crd and config/rbac/role.yaml from the markers
 	$(TOOL) controller-gen crd paths=./api/... output:crd:dir=config/crd/bases
-	$(TOOL) controller-gen rbac:roleName=durabletopic-controller-manager paths=./controllers/... paths=./cmd/... output:rbac:dir=config/rbac
+	$(TOOL) controller-gen rbac:roleName=durabletopic-controller-manager paths=./controllers/... paths=./cmd/... paths=./internal/journal/... output:rbac:dir=config/rbac
 
 .PHONY: verify
 verify: ## Fail if anything generated is not up to date, or the code is not formatted

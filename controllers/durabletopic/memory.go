@@ -34,6 +34,8 @@ type memory struct {
 	deeds verdict.Deeds
 	// doneAt is when the oldest untold deed was done.
 	doneAt time.Time
+	// wroteAt is when the status was last written.
+	wroteAt time.Time
 	// awaited: our create was answered with success and no read has shown the topic since.
 	awaited  bool
 	failures int // passes in a row with a failure

@@ -11,8 +11,10 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"durabletopic.io/operator/internal/core/moves"
 	"durabletopic.io/operator/internal/fault"
 	"durabletopic.io/operator/internal/kafka"
+	"durabletopic.io/operator/internal/mover"
 )
 
 // DefaultShare is how many callers may be inside Execute for one cluster: two full requests.
@@ -28,6 +30,8 @@ type Settings struct {
 	Interval time.Duration
 	// ClusterID is the Kafka cluster that may be read; empty: any, while there is no recorded identity.
 	ClusterID string
+	// Moves bound the moves of replicas.
+	Moves mover.Settings
 	// Refusal is why nothing may be written; nil: writes are allowed. Without ClusterID nothing is written either way.
 	Refusal *fault.Fault
 }
@@ -51,6 +55,8 @@ type Options struct {
 	OnCluster func(cluster string)
 	// OnFree hands back a key that Enter refused.
 	OnFree func(cluster, key string)
+	// Journal reads the journal of moves of a Kafka cluster. Nil: no replicas are moved.
+	Journal func(ctx context.Context, clusterID string) (mover.Journal, moves.Journal, error)
 	// Hold is how long after Start nothing is written: MutationDeadline with leader election, else zero.
 	Hold time.Duration
 	// Share of the workers that one cluster may hold; 0: DefaultShare.

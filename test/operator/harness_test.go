@@ -192,7 +192,7 @@ func (w *world) assemble(mgr ctrl.Manager) (err error) {
 	w.registry = prometheus.NewRegistry()
 	w.topics, err = assembly.Assemble(mgr, assembly.Options{
 		Recorder: "durabletopic-manager", Dial: w.dial, Metrics: metrics.New(w.registry, version.Info{}), Workers: workers,
-		Share: w.share, Now: w.now,
+		Share: w.share, Now: w.now, Namespace: w.id,
 	})
 	return err
 }

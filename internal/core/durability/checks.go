@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"durabletopic.io/operator/api/v1alpha1"
 	"durabletopic.io/operator/internal/core/placement"
 	"durabletopic.io/operator/internal/core/topic"
 )
@@ -74,7 +73,7 @@ func minInSyncReplicasIsPinned(in Input) []Difference {
 // (Partition.effectiveMinIsr): with a higher value it would refuse acks=all records until the first new one is in sync.
 func (in Input) heldDown() (most int, raising bool) {
 	d := in.Desired
-	if d.ByBroker || d.Mode != v1alpha1.EnforcementEnforce || placement.Feasible(in.View.Cluster.Brokers, d.Rule) != nil {
+	if !d.MovesReplicas() || placement.Feasible(in.View.Cluster.Brokers, d.Rule) != nil {
 		return 0, false
 	}
 	most = int(d.Rule.MinInSyncReplicas)

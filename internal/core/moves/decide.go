@@ -37,8 +37,8 @@ type Input struct {
 	// Candidates in the order in which they should begin.
 	Candidates []Candidate
 	Progress   map[Key]Progress
-	// Foreign are the throttle rates that are set cluster-wide and are not in the journal; Single tells that some broker
-	// has rates of its own.
+	// Foreign are the throttle rates that are set cluster-wide and are not in the journal, zero where there is none; Single
+	// tells that some broker has rates of its own.
 	Foreign Rates
 	Single  bool
 }

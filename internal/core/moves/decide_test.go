@@ -49,6 +49,7 @@ func TestStateOf(t *testing.T) {
 		"has ended":                     {"1 3 5", nil, Done},
 		"has ended, one out of sync":    {"1 3 5 isr 1 3", nil, Done},
 		"never began":                   {"1 2 3", nil, NotRunning},
+		"has not begun yet":             {"1 2 3", func(f *Fact) { f.ReadAt = m.Began.Add(Settle - 1) }, Unclear},
 		"was cancelled":                 {"1 2 3 isr 1", nil, NotRunning},
 		"moved elsewhere":               {"4 5 6", nil, NotRunning},
 		"another one runs":              {"1 3 6 2 adding 6 removing 2", nil, Overtaken},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"durabletopic.io/operator/internal/core/placement"
 	"durabletopic.io/operator/internal/core/topic"
 )
 
@@ -20,10 +21,20 @@ type Move struct {
 	Partition int32   `json:"partition"`
 	From      []int32 `json:"from"` // replicas before, the preferred leader first
 	To        []int32 `json:"to"`   // replicas after
-	// Throttled: the replication throttles of the topic may name this partition on our behalf.
-	Throttled bool `json:"throttled,omitempty"`
+	// Throttled: the move copies under a throttle. Sources and Targets are the brokers that the topic's lists of throttled
+	// replicas name with this partition on its behalf; not those that were there before, which are somebody else's.
+	Throttled bool    `json:"throttled,omitempty"`
+	Sources   []int32 `json:"sources,omitempty"`
+	Targets   []int32 `json:"targets,omitempty"`
 	// Began is when the move was put into the journal.
 	Began time.Time `json:"began"`
+}
+
+// Wish is where the replicas of one topic should be.
+type Wish struct {
+	Rule placement.Rule
+	// Critical topics are moved before others that are as endangered.
+	Critical bool
 }
 
 // Key names a partition.
@@ -105,6 +116,10 @@ const (
 	Gone
 )
 
+// Settle is how long after a move was put into the journal its request may still take effect: until then that it does not
+// run says nothing.
+const Settle = 10 * time.Second
+
 // Over tells whether there is nothing more to wait for.
 func (s State) Over() bool { return s > Running }
 
@@ -129,8 +144,15 @@ func StateOf(m Move, f Fact) State {
 		return Overtaken
 	case slices.Equal(p.Replicas, m.To):
 		return Done
+	case f.ReadAt.Sub(m.Began) < Settle:
+		return Unclear
 	}
 	return NotRunning
+}
+
+// String gives Kafka's kind of word for a state, for logs.
+func (s State) String() string {
+	return [...]string{"unclear", "running", "done", "not running", "overtaken", "topic gone"}[s]
 }
 
 func without(all, some []int32) []int32 {

@@ -73,7 +73,8 @@ func (v *builder) drifted() {
 	case v.observed() != nil:
 		reason, detail = v1alpha1.ReasonObserveOnly, ""
 	}
-	v.set(v1alpha1.ConditionDrifted, metav1.ConditionTrue, cmp.Or(reason, v1alpha1.ReasonUpdating), list(words), detail)
+	reason = cmp.Or(reason, v1alpha1.ReasonUpdating)
+	v.set(v1alpha1.ConditionDrifted, metav1.ConditionTrue, reason, v.onTheMove(v1alpha1.ConditionDrifted, reason, list(words)), detail)
 }
 
 // heldText says what differs and why it is held; what says both is not told twice.

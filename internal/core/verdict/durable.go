@@ -64,7 +64,7 @@ func (v *builder) durableWithoutTopic() {
 }
 
 func (v *builder) notDurable(reason, words string) {
-	v.set(v1alpha1.ConditionDurable, metav1.ConditionFalse, reason, words, "")
+	v.set(v1alpha1.ConditionDurable, metav1.ConditionFalse, reason, v.onTheMove(v1alpha1.ConditionDurable, reason, words), "")
 }
 
 // offlineMeans says what becomes of confirmed records of partitions without a leader.

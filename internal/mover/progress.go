@@ -1,0 +1,114 @@
+package mover
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"durabletopic.io/operator/internal/core/moves"
+	"durabletopic.io/operator/internal/core/topic"
+)
+
+const (
+	// measureEvery is how often the sizes of replicas that are made are read.
+	measureEvery = 10 * time.Second
+	// ratesEvery is how often somebody else's throttle rates are looked for while replicas move.
+	ratesEvery = 30 * time.Second
+)
+
+// progress is how far a move has come.
+type progress struct {
+	last time.Time
+	left int64 // bytes that the new replicas lacked when they lacked least
+}
+
+// measure reads what the new replicas of moves lack, and notes which have come nearer. Brokers that do not answer tell
+// nothing, which is no progress.
+func (m *Mover) measure(ctx context.Context, s scene, in moves.Input) {
+	for key := range m.progress {
+		if !slices.ContainsFunc(in.Journal.Moves, func(mv moves.Move) bool { return mv.Key() == key }) {
+			delete(m.progress, key)
+		}
+	}
+	if s.now.Sub(m.measured) < measureEvery || in.Settings.StallTimeout <= 0 {
+		return
+	}
+	m.measured = s.now
+	ask := map[int32][]topic.TopicPartition{}
+	for _, mv := range in.Journal.Moves {
+		f := in.Facts[mv.Topic]
+		if moves.StateOf(mv, f) != moves.Running {
+			continue
+		}
+		at := topic.TopicPartition(mv.Key())
+		for _, id := range append(mv.Adding(), f.Topic.Partitions[mv.Partition].Leader) {
+			if b, ok := s.cluster.Broker(id); ok && !b.Fenced {
+				ask[id] = append(ask[id], at)
+			}
+		}
+	}
+	sizes := map[int32]map[topic.TopicPartition]topic.ReplicaSize{}
+	for id, partitions := range ask {
+		if read, err := m.opts.Client.LogDirs(ctx, id, partitions); err == nil {
+			sizes[id] = read
+		}
+	}
+	for _, mv := range in.Journal.Moves {
+		m.advance(s.now, mv, in.Facts[mv.Topic], sizes)
+	}
+}
+
+// advance notes that a move has come nearer to its end: its new replicas lack less than ever before.
+func (m *Mover) advance(now time.Time, mv moves.Move, f moves.Fact, sizes map[int32]map[topic.TopicPartition]topic.ReplicaSize) {
+	if moves.StateOf(mv, f) != moves.Running {
+		return
+	}
+	at := topic.TopicPartition(mv.Key())
+	leader, known := sizes[f.Topic.Partitions[mv.Partition].Leader][at]
+	if !known {
+		return
+	}
+	var left int64
+	for _, id := range mv.Adding() {
+		if copied, ok := sizes[id][at]; ok {
+			left += max(0, leader.Bytes-copied.Bytes)
+		} else {
+			left += leader.Bytes
+		}
+	}
+	was, seen := m.progress[mv.Key()]
+	if !seen || left < was.left {
+		m.progress[mv.Key()] = progress{last: now, left: left}
+	}
+}
+
+// readRates finds the throttle rates that somebody else has set.
+func (m *Mover) readRates(ctx context.Context, s scene, in *moves.Input) error {
+	if in.Settings.BytesPerSecond <= 0 || len(in.Journal.Moves)+len(in.Candidates) == 0 {
+		return nil
+	}
+	if s.now.Sub(m.ratesAt) >= ratesEvery || len(in.Journal.Moves) == 0 {
+		rates, err := m.opts.Client.ThrottleRates(ctx, s.cluster.Brokers)
+		if err != nil {
+			return err
+		}
+		m.rates, m.ratesAt = rates, s.now
+	}
+	in.Foreign = moves.Rates{
+		Leader:   foreignRate(m.rates.Default.Leader, in.Journal.Rates.Leader),
+		Follower: foreignRate(m.rates.Default.Follower, in.Journal.Rates.Follower),
+	}
+	in.Single = len(m.rates.Brokers) > 0
+	return nil
+}
+
+// foreignRate gives a rate that is set and is not ours.
+func foreignRate(set topic.Rate, ours int64) int64 {
+	switch {
+	case !set.Set || set.BytesPerSecond == ours:
+		return 0
+	case set.BytesPerSecond == 0: // nothing may be copied, says somebody
+		return -1
+	}
+	return set.BytesPerSecond
+}
