@@ -28,10 +28,12 @@ func badNight(b *bench) {
 		assigned("bn-other-key", min2, trio), assigned("bn-changed", min2, trio), assigned("bn-dry", nil, trio),
 		assigned("bn-wait", min2, duo), assigned("bn-forgotten", min2, duo), assigned("bn-power", min2, loss),
 		assigned("bn-lossy", lossy, trio), assigned("bn-flip", min2, trio), assigned("bn-elect", min2, trio), assigned("bn-min1", min1, trio),
+		assigned("bn-mover", nil, []int32{1, 2}),
 	)
 	b.do(kill, stale)
 	nightOneDown(b)
 	nightStalledMoves(b)
+	nightMover(b)
 	b.do(pause, clean)
 	nightTwoDown(b)
 	b.do(kill, killed)
@@ -175,7 +177,7 @@ func nightCleanBack(b *bench) {
 func nightAllBack(b *bench) {
 	// Nobody is eligible now: the last known leader is taken, though unclean elections are not allowed.
 	b.becomes("bn-power", state{Leader: killed, Epoch: 2, Replicas: loss, ISR: loss})
-	for _, name := range []string{"bn-wait", "bn-lossy", "bn-flip", "bn-elect", "bn-forgotten", "bn-move", "bn-equal", "bn-inherited", "bn-min1", "bn-led-by-stale"} {
+	for _, name := range []string{"bn-wait", "bn-lossy", "bn-flip", "bn-elect", "bn-forgotten", "bn-move", "bn-mover", "bn-equal", "bn-inherited", "bn-min1", "bn-led-by-stale"} {
 		b.eventually(name+" is whole again", func() (any, bool) {
 			s := b.state(name)
 			return s, len(s.ISR) == len(s.Replicas) && s.Leader > 0 && s.ELR == nil && s.Known == nil
