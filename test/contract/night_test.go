@@ -28,7 +28,7 @@ func badNight(b *bench) {
 		assigned("bn-other-key", min2, trio), assigned("bn-changed", min2, trio), assigned("bn-dry", nil, trio),
 		assigned("bn-wait", min2, duo), assigned("bn-forgotten", min2, duo), assigned("bn-power", min2, loss),
 		assigned("bn-lossy", lossy, trio), assigned("bn-flip", min2, trio), assigned("bn-elect", min2, trio), assigned("bn-min1", min1, trio),
-		assigned("bn-mover", nil, []int32{1, 2}),
+		assigned("bn-mover", nil, []int32{1, 2}), assigned("bn-revert", nil, []int32{1}),
 	)
 	b.do(kill, stale)
 	nightOneDown(b)
@@ -36,6 +36,7 @@ func badNight(b *bench) {
 	nightMover(b)
 	b.do(pause, clean)
 	nightTwoDown(b)
+	nightRevert(b)
 	b.do(kill, killed)
 	nightLeaderless(b)
 	b.do(start, stale)
@@ -123,6 +124,20 @@ func nightTwoDown(b *bench) {
 	}
 	equal(b, "another key of the cluster", "NONE", b.alterBroker(asked, "", set("unclean.leader.election.enable", "false")))
 	b.stays("bn-equal", below)
+}
+
+// nightRevert: to cancel what was given another target does not lead back to the list from before.
+func nightRevert(b *bench) {
+	equal(b, "move to a fenced broker", "NONE", b.move("bn-revert", 1, stale))
+	equal(b, "another target, fenced too", "NONE", b.move("bn-revert", 1, clean))
+	b.becomes("bn-revert", state{Leader: 1, Replicas: []int32{1, clean, stale}, ISR: []int32{1}})
+	equal(b, "running", []moving{{"bn-revert", []int32{1, clean, stale}, []int32{clean}, []int32{stale}}}, b.moves("bn-revert"))
+	equal(b, "cancel", "NONE", b.move("bn-revert"))
+	first := state{Leader: 1, Epoch: 1, Replicas: []int32{1, stale}, ISR: []int32{1}} // the first target has become a replica
+	b.becomes("bn-revert", first)
+	equal(b, "cancel again", "NO_REASSIGNMENT_IN_PROGRESS", b.move("bn-revert"))
+	equal(b, "drop it", "NONE", b.move("bn-revert", 1))
+	b.becomes("bn-revert", state{Leader: 1, Epoch: 2, Replicas: []int32{1}, ISR: []int32{1}})
 }
 
 // nightLeaderless: the last one in sync was killed.
