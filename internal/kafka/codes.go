@@ -63,8 +63,6 @@ var (
 		own: map[int16]rule{
 			kerr.InvalidRequest.Code: {class: fault.Invalid, reason: v1alpha1.ReasonRequestRejected,
 				means: "Kafka refuses the rate; correct spec.reassignment.throttle of the KafkaCluster"},
-			kerr.InvalidConfig.Code: {class: fault.Invalid, reason: v1alpha1.ReasonRequestRejected,
-				means: "Kafka refuses the rate; correct spec.reassignment.throttle of the KafkaCluster"},
 		}}
 	deleteThrottle = action{api: "IncrementalAlterConfigs", verb: "delete replication throttle of the cluster", operation: "ALTER_CONFIGS", resource: "Cluster", write: true}
 )

@@ -28,12 +28,15 @@ func badNight(b *bench) {
 		assigned("bn-other-key", min2, trio), assigned("bn-changed", min2, trio), assigned("bn-dry", nil, trio),
 		assigned("bn-wait", min2, duo), assigned("bn-forgotten", min2, duo), assigned("bn-power", min2, loss),
 		assigned("bn-lossy", lossy, trio), assigned("bn-flip", min2, trio), assigned("bn-elect", min2, trio), assigned("bn-min1", min1, trio),
+		assigned("bn-mover", nil, []int32{1, 2}), assigned("bn-revert", nil, []int32{1}),
 	)
 	b.do(kill, stale)
 	nightOneDown(b)
 	nightStalledMoves(b)
+	nightMover(b)
 	b.do(pause, clean)
 	nightTwoDown(b)
+	nightRevert(b)
 	b.do(kill, killed)
 	nightLeaderless(b)
 	b.do(start, stale)
@@ -123,6 +126,20 @@ func nightTwoDown(b *bench) {
 	b.stays("bn-equal", below)
 }
 
+// nightRevert: to cancel what was given another target does not lead back to the list from before.
+func nightRevert(b *bench) {
+	equal(b, "move to a fenced broker", "NONE", b.move("bn-revert", 1, stale))
+	equal(b, "another target, fenced too", "NONE", b.move("bn-revert", 1, clean))
+	b.becomes("bn-revert", state{Leader: 1, Replicas: []int32{1, clean, stale}, ISR: []int32{1}})
+	equal(b, "running", []moving{{"bn-revert", []int32{1, clean, stale}, []int32{clean}, []int32{stale}}}, b.moves("bn-revert"))
+	equal(b, "cancel", "NONE", b.move("bn-revert"))
+	first := state{Leader: 1, Epoch: 1, Replicas: []int32{1, stale}, ISR: []int32{1}} // the first target has become a replica
+	b.becomes("bn-revert", first)
+	equal(b, "cancel again", "NO_REASSIGNMENT_IN_PROGRESS", b.move("bn-revert"))
+	equal(b, "drop it", "NONE", b.move("bn-revert", 1))
+	b.becomes("bn-revert", state{Leader: 1, Epoch: 2, Replicas: []int32{1}, ISR: []int32{1}})
+}
+
 // nightLeaderless: the last one in sync was killed.
 func nightLeaderless(b *bench) {
 	waiting := func(replicas, elr []int32) state {
@@ -175,7 +192,7 @@ func nightCleanBack(b *bench) {
 func nightAllBack(b *bench) {
 	// Nobody is eligible now: the last known leader is taken, though unclean elections are not allowed.
 	b.becomes("bn-power", state{Leader: killed, Epoch: 2, Replicas: loss, ISR: loss})
-	for _, name := range []string{"bn-wait", "bn-lossy", "bn-flip", "bn-elect", "bn-forgotten", "bn-move", "bn-equal", "bn-inherited", "bn-min1", "bn-led-by-stale"} {
+	for _, name := range []string{"bn-wait", "bn-lossy", "bn-flip", "bn-elect", "bn-forgotten", "bn-move", "bn-mover", "bn-equal", "bn-inherited", "bn-min1", "bn-led-by-stale"} {
 		b.eventually(name+" is whole again", func() (any, bool) {
 			s := b.state(name)
 			return s, len(s.ISR) == len(s.Replicas) && s.Leader > 0 && s.ELR == nil && s.Known == nil

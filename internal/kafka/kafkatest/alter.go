@@ -227,6 +227,11 @@ func (k *call) brokerObjection(name, key string, value *string) *verdict {
 	switch {
 	case !dynamicServerConfig(key):
 		return refuse(kerr.InvalidRequest, "Cannot update these configs dynamically: Set("+key+")")
+	case value != nil && (key == topic.LeaderThrottledRate || key == topic.FollowerThrottledRate):
+		if _, why := throttledRate.parse(key, *value); why != "" {
+			return refuse(kerr.InvalidRequest, string(why))
+		}
+		return nil
 	case key != topic.MinInSyncReplicas:
 		return nil
 	case k.w.elr() && name != "" && value != nil:

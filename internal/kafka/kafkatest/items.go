@@ -13,6 +13,8 @@ func readsEverything(req kmsg.Request) bool {
 		return len(r.Topics) == 0
 	case *kmsg.ListPartitionReassignmentsRequest:
 		return r.Topics == nil
+	case *kmsg.DescribeLogDirsRequest:
+		return r.Topics == nil
 	}
 	return false
 }
@@ -40,6 +42,8 @@ func itemNames(req kmsg.Request) []string {
 		return named(r.Topics, func(t kmsg.MetadataRequestTopic) string { return text(t.Topic) })
 	case *kmsg.ListPartitionReassignmentsRequest:
 		return named(r.Topics, func(t kmsg.ListPartitionReassignmentsRequestTopic) string { return t.Topic })
+	case *kmsg.DescribeLogDirsRequest:
+		return named(r.Topics, func(t kmsg.DescribeLogDirsRequestTopic) string { return t.Topic })
 	case *kmsg.ListOffsetsRequest:
 		return named(r.Topics, func(t kmsg.ListOffsetsRequestTopic) string { return t.Topic })
 	}
