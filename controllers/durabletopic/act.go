@@ -83,7 +83,7 @@ func (p *pass) replan() {
 	p.notice(differences, now)
 	p.plan = plan.Make(plan.Input{
 		Input: in, Differences: differences, Known: p.known(), Fights: p.memory.fights,
-		Refused: p.memory.refusals(now), Now: now,
+		Refused: p.memory.refusals(now), Moves: p.kafka.MoveWords(p.desired.Topic), Now: now,
 	})
 	if p.view.Shown() { // of what cannot be seen nothing is known to be as declared
 		p.memory.settle(p.wanted, differences)

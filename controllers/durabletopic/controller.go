@@ -58,6 +58,8 @@ type Contact interface {
 type Mover interface {
 	// Wish says where an object wants the replicas of its topic; nil: it wants none moved.
 	Wish(claimant, topicName string, w *moves.Wish)
+	// MoveWords says what keeps the moves of a topic; empty: nothing.
+	MoveWords(topicName string) string
 }
 
 // Kafka is one connected Kafka cluster.

@@ -53,6 +53,7 @@ func Assemble(mgr ctrl.Manager, o Options) (*durabletopic.Controller, error) {
 		Hold:            o.Hold,
 		Share:           o.Share,
 		Recorder:        o.Metrics,
+		MoveRecorder:    o.Metrics,
 		SoftwareVersion: o.SoftwareVersion,
 		Log:             mgr.GetLogger().WithName("fleet"),
 	})

@@ -221,6 +221,14 @@ func (c *Cluster) withdraw(claimant string) {
 	}
 }
 
+// MoveWords says how it stands with the moves of a topic; empty if there is nothing to say but that they go on.
+func (c *Cluster) MoveWords(topicName string) string {
+	if conn := c.connection(); conn != nil && conn.mover != nil {
+		return conn.mover.Words(topicName)
+	}
+	return ""
+}
+
 // Moves counts the partitions that move or should.
 func (c *Cluster) Moves() mover.Counts {
 	if conn := c.connection(); conn != nil && conn.mover != nil {

@@ -59,7 +59,10 @@ func dial(c *Cluster) (*connection, error) {
 	if o.Journal != nil {
 		conn.mover = mover.New(mover.Options{
 			Client: conn.client, Facts: conn.observer, Guard: conn.guard, Open: o.Journal,
-			OnCounts: func() { o.OnCluster(c.name) }, Log: log.WithName("mover"),
+			OnCounts: func() { o.OnCluster(c.name) },
+			OnWords:  func(names []string) { o.OnTopics(c.name, names, false) },
+			Recorder: ofCluster{c.name, o.MoveRecorder},
+			Log:      log.WithName("mover"),
 		})
 	}
 	return conn, nil
@@ -127,3 +130,15 @@ func (c *connection) reread(ctx context.Context, name string) {
 			"reason", err.Error())
 	}
 }
+
+// ofCluster records the moves of one cluster.
+type ofCluster struct {
+	name string
+	MoveRecorder
+}
+
+func (r ofCluster) Moves(states map[string]int, bytesLeft int64, timeLeft time.Duration) {
+	r.MoveRecorder.Moves(r.name, states, bytesLeft, timeLeft)
+}
+
+func (r ofCluster) MoveEnded(how string) { r.MoveRecorder.MoveEnded(r.name, how) }

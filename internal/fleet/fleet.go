@@ -46,6 +46,15 @@ type Recorder interface {
 	Batch(cluster, kind string, size int)
 }
 
+// MoveRecorder takes measurements of moves. Its methods must return at once.
+type MoveRecorder interface {
+	// Moves are the partitions of a cluster that move or should by state, the bytes left to copy, and for how long; a
+	// negative time is not known.
+	Moves(cluster string, states map[string]int, bytesLeft int64, timeLeft time.Duration)
+	// MoveEnded counts a move that is over.
+	MoveEnded(cluster, how string)
+}
+
 // Options of a Fleet. Dial is needed; callbacks may be nil, may come from any goroutine and must return soon.
 type Options struct {
 	Dial func(kafka.Config) (kafka.Wire, error)
@@ -61,8 +70,9 @@ type Options struct {
 	Hold time.Duration
 	// Share of the workers that one cluster may hold; 0: DefaultShare.
 	Share int
-	// Recorder may be nil.
-	Recorder Recorder
+	// Recorder and MoveRecorder may be nil.
+	Recorder     Recorder
+	MoveRecorder MoveRecorder
 	// SoftwareVersion is told to the brokers.
 	SoftwareVersion string
 	Log             logr.Logger
@@ -95,6 +105,9 @@ func New(o Options) *Fleet {
 	}
 	if o.Recorder == nil {
 		o.Recorder = silent{}
+	}
+	if o.MoveRecorder == nil {
+		o.MoveRecorder = silent{}
 	}
 	return &Fleet{opts: o, clusters: map[string]*Cluster{}}
 }
@@ -160,6 +173,8 @@ func (f *Fleet) Cluster(name string) (*Cluster, bool) {
 // silent records nothing.
 type silent struct{}
 
-func (silent) Request(string, string, string, time.Duration) {}
-func (silent) Sweep(string, time.Duration, int, error)       {}
-func (silent) Batch(string, string, int)                     {}
+func (silent) Request(string, string, string, time.Duration)      {}
+func (silent) Sweep(string, time.Duration, int, error)            {}
+func (silent) Batch(string, string, int)                          {}
+func (silent) Moves(string, map[string]int, int64, time.Duration) {}
+func (silent) MoveEnded(string, string)                           {}

@@ -254,7 +254,9 @@ func (w *movingWorld) shapes() (fewest int) {
 	return 2*2 + 3*2 + 2*1 + 2
 }
 
-func nineBrokers() kafkatest.Options { return kafkatest.Options{Racks: []string{"a", "a", "b", "b", "c", "c", "a"}} }
+func nineBrokers() kafkatest.Options {
+	return kafkatest.Options{Racks: []string{"a", "a", "b", "b", "c", "c", "a"}}
+}
 
 // added counts replicas that are on other brokers than before.
 func added(before, after topic.Topic) int {

@@ -8,6 +8,7 @@ package mover
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,7 +35,7 @@ type Journal interface {
 	Save(ctx context.Context, j moves.Journal) error
 }
 
-// Options of a Mover; all are needed but Recorder.
+// Options of a Mover; all are needed.
 type Options struct {
 	Client *kafka.Client
 	Facts  Facts
@@ -42,8 +43,10 @@ type Options struct {
 	Guard func(ctx context.Context) (int32, *topic.Cluster, error)
 	// Open reads the journal of a Kafka cluster.
 	Open func(ctx context.Context, clusterID string) (Journal, moves.Journal, error)
-	// OnCounts tells that the counts have changed.
+	// OnCounts tells that the counts have changed, OnWords that what Words says of topics has.
 	OnCounts func()
+	OnWords  func(topics []string)
+	Recorder Recorder
 	Log      logr.Logger
 }
 
@@ -54,8 +57,17 @@ type Settings struct {
 	ReplaceFencedAfter time.Duration
 }
 
-// Counts are the partitions that move or should.
-type Counts struct{ Running, Waiting, Foreign int }
+// Counts are the partitions that move or should: by the operator, waiting for their turn, by somebody else. Stalled are
+// those of the running ones that make no progress.
+type Counts struct{ Running, Waiting, Stalled, Foreign int }
+
+// Recorder takes measurements. Its methods must return at once.
+type Recorder interface {
+	// Moves are the partitions by state, the bytes left to copy, and for how long; a negative time is not known.
+	Moves(states map[string]int, bytesLeft int64, timeLeft time.Duration)
+	// MoveEnded counts a move that is over.
+	MoveEnded(how string)
+}
 
 // Mover moves the replicas of one Kafka cluster.
 type Mover struct {
@@ -66,6 +78,7 @@ type Mover struct {
 	settings Settings
 	wishes   map[string]moves.Wish
 	counts   Counts
+	words    map[string]string // by topic
 
 	// Of Run alone.
 	journal  Journal
@@ -73,6 +86,7 @@ type Mover struct {
 	fenced   map[int32]time.Time // since when a broker is seen fenced
 	progress map[moves.Key]progress
 	measured time.Time
+	left     left
 	rates    topic.ThrottleRates
 	ratesAt  time.Time
 	planned  plans
@@ -140,8 +154,40 @@ func (m *Mover) count(c Counts) {
 	changed := m.counts != c
 	m.counts = c
 	m.mu.Unlock()
-	if changed && m.opts.OnCounts != nil {
+	m.opts.Recorder.Moves(map[string]int{
+		"running": c.Running, "waiting": c.Waiting, "stalled": c.Stalled, "foreign": c.Foreign,
+	}, m.left.bytes, m.left.time)
+	if changed {
 		m.opts.OnCounts()
+	}
+}
+
+// Words says how it stands with the moves of a topic; empty if there is nothing to say but that they go on.
+func (m *Mover) Words(topicName string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.words[topicName]
+}
+
+// say takes over what there is to say of topics.
+func (m *Mover) say(words map[string]string) {
+	m.mu.Lock()
+	var changed []string
+	for name, now := range words {
+		if m.words[name] != now {
+			changed = append(changed, name)
+		}
+	}
+	for name := range m.words {
+		if _, still := words[name]; !still {
+			changed = append(changed, name)
+		}
+	}
+	m.words = words
+	m.mu.Unlock()
+	if len(changed) > 0 {
+		slices.Sort(changed)
+		m.opts.OnWords(changed)
 	}
 }
 

@@ -22,6 +22,26 @@ type progress struct {
 	left int64 // bytes that the new replicas lacked when they lacked least
 }
 
+// left is what there is left to copy, in all, and for how long at the speed between the last two measurements; negative
+// if not known.
+type left struct {
+	bytes int64
+	time  time.Duration
+	at    time.Time
+}
+
+// after takes in a measurement.
+func (l left) after(bytes int64, at time.Time) left {
+	next := left{bytes: bytes, time: -1, at: at}
+	switch copied := l.bytes - bytes; {
+	case bytes == 0:
+		next.time = 0
+	case copied > 0 && !l.at.IsZero():
+		next.time = time.Duration(float64(at.Sub(l.at)) * float64(bytes) / float64(copied))
+	}
+	return next
+}
+
 // measure reads what the new replicas of moves lack, and notes which have come nearer. Brokers that do not answer tell
 // nothing, which is no progress.
 func (m *Mover) measure(ctx context.Context, s scene, in moves.Input) {
@@ -53,20 +73,23 @@ func (m *Mover) measure(ctx context.Context, s scene, in moves.Input) {
 			sizes[id] = read
 		}
 	}
+	var bytes int64
 	for _, mv := range in.Journal.Moves {
-		m.advance(s.now, mv, in.Facts[mv.Topic], sizes)
+		bytes += m.advance(s.now, mv, in.Facts[mv.Topic], sizes)
 	}
+	m.left = m.left.after(bytes, s.now)
 }
 
-// advance notes that a move has come nearer to its end: its new replicas lack less than ever before.
-func (m *Mover) advance(now time.Time, mv moves.Move, f moves.Fact, sizes map[int32]map[topic.TopicPartition]topic.ReplicaSize) {
+// advance notes that a move has come nearer to its end: its new replicas lack less than ever before. It gives the bytes that
+// they lack.
+func (m *Mover) advance(now time.Time, mv moves.Move, f moves.Fact, sizes map[int32]map[topic.TopicPartition]topic.ReplicaSize) int64 {
 	if moves.StateOf(mv, f) != moves.Running {
-		return
+		return 0
 	}
 	at := topic.TopicPartition(mv.Key())
 	leader, known := sizes[f.Topic.Partitions[mv.Partition].Leader][at]
 	if !known {
-		return
+		return 0
 	}
 	var left int64
 	for _, id := range mv.Adding() {
@@ -80,6 +103,7 @@ func (m *Mover) advance(now time.Time, mv moves.Move, f moves.Fact, sizes map[in
 	if !seen || left < was.left {
 		m.progress[mv.Key()] = progress{last: now, left: left}
 	}
+	return left
 }
 
 // readRates finds the throttle rates that somebody else has set.

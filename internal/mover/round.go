@@ -30,7 +30,7 @@ func (m *Mover) round(ctx context.Context) (busy bool, err error) {
 	m.mu.Unlock()
 	wrong := m.violating(s.wishes)
 	if m.journal != nil && m.content.Empty() && len(wrong) == 0 {
-		m.count(Counts{Foreign: m.foreign(s.wishes)})
+		m.rest(s)
 		return false, nil
 	}
 	if s.broker, s.cluster, err = m.opts.Guard(ctx); err != nil {
@@ -40,6 +40,7 @@ func (m *Mover) round(ctx context.Context) (busy bool, err error) {
 		return false, err
 	}
 	if m.content.Empty() && len(wrong) == 0 {
+		m.rest(s)
 		return false, nil
 	}
 	s.now = time.Now()
@@ -52,10 +53,21 @@ func (m *Mover) round(ctx context.Context) (busy bool, err error) {
 		return false, err
 	}
 	d := moves.Decide(in)
-	m.count(Counts{Running: len(in.Journal.Moves) - len(d.Clean) + len(d.Begin), Waiting: len(d.Waiting), Foreign: m.foreign(s.wishes)})
+	m.count(Counts{
+		Running: len(in.Journal.Moves) - len(d.Clean) + len(d.Begin), Waiting: len(d.Waiting), Stalled: len(d.Stuck) + len(d.Cancel),
+		Foreign: m.foreign(s.wishes),
+	})
+	m.say(words(d, in.Foreign))
 	m.tell(d)
 	err = m.do(ctx, s, d)
 	return !m.content.Empty(), err
+}
+
+// rest is a round in which there is nothing to do.
+func (m *Mover) rest(s scene) {
+	m.left = left{}
+	m.count(Counts{Foreign: m.foreign(s.wishes)})
+	m.say(nil)
 }
 
 // open reads the journal, once, and again after a write of which nobody knows whether it was done.
@@ -192,6 +204,7 @@ func (m *Mover) tell(d moves.Decision) {
 	for _, e := range d.Clean {
 		m.opts.Log.Info("a move is over", "topic", e.Move.Topic, "partition", e.Move.Partition, "to", e.Move.To,
 			"how", e.State.String())
+		m.opts.Recorder.MoveEnded(e.State.String())
 	}
 	for _, mv := range d.Begin {
 		m.opts.Log.Info("moving replicas", "topic", mv.Topic, "partition", mv.Partition, "from", mv.From, "to", mv.To)

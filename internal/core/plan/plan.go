@@ -20,6 +20,8 @@ type Input struct {
 	// Refused holds what a broker refused lately, by config key ("topic" and "partitions" too); the same is not
 	// asked again until it is forgotten.
 	Refused map[string]*fault.Fault
+	// Moves says what keeps the moves of the topic's replicas; empty: nothing.
+	Moves string
 	Now     time.Time
 }
 

@@ -29,7 +29,15 @@ func replicasWaitForTheMover(in Input, d durability.Difference) *Held {
 		return because(fault.Blocked, reason, "%s. Reassign the replicas with kafka-reassign-partitions.sh: with placement "+
 			"Broker the operator moves none", d.From)
 	}
-	return because(fault.Waiting, v1alpha1.ReasonMovingReplicas, "%s; they are moved in turn", d.From)
+	return because(fault.Waiting, v1alpha1.ReasonMovingReplicas, "%s; they are moved in turn%s", d.From, in.keptBy())
+}
+
+// keptBy says what keeps moves, as the end of a text.
+func (in Input) keptBy() string {
+	if in.Moves == "" {
+		return ""
+	}
+	return ": " + in.Moves
 }
 
 // ViolationReason names the gravest kind of violation: a replica that cannot come back, then one that is not there, then a
