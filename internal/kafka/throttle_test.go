@@ -149,6 +149,11 @@ func TestThrottledDenied(t *testing.T) {
 	if diff := cmp.Diff(missing, client.MissingPermissions()); diff != "" {
 		t.Error(diff)
 	}
+	c.Deny(kafkatest.Denial{Operation: kmsg.ACLOperationAlterConfigs, Resource: kmsg.ACLResourceTypeTopic, Name: "orders"})
+	client.AppendThrottled(t.Context(), 1, list) // the first one that was seen stays
+	if diff := cmp.Diff(missing, client.MissingPermissions()); diff != "" {
+		t.Error(diff)
+	}
 	c.AllowAll()
 	client.AppendThrottled(t.Context(), 1, list)
 	if diff := cmp.Diff([]string{}, client.MissingPermissions()); diff != "" {
@@ -189,6 +194,16 @@ func TestThrottleRatesUnanswered(t *testing.T) {
 	}
 	_, err = client.ThrottleRates(t.Context(), []topic.Broker{{ID: 1, Fenced: true}})
 	if diff := cmp.Diff(verdict{fault.Transient, v1alpha1.ReasonKafkaUnreachable, false}, verdictOf(t, err)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A broker that refuses is not one that is down: what it has stays unknown until somebody grants the permission.
+func TestThrottleRatesDeniedByOne(t *testing.T) {
+	c, client := model()
+	c.Fail(kafkatest.Fault{APIKey: kmsg.DescribeConfigs, Broker: 2, Code: kerr.ClusterAuthorizationFailed.Code})
+	_, err := client.ThrottleRates(t.Context(), c.Brokers())
+	if diff := cmp.Diff(verdict{fault.Blocked, v1alpha1.ReasonNotAuthorized, false}, verdictOf(t, err)); diff != "" {
 		t.Error(diff)
 	}
 }

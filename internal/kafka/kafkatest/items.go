@@ -34,6 +34,12 @@ func itemNames(req kmsg.Request) []string {
 		return named(r.Topics, func(t kmsg.AlterPartitionAssignmentsRequestTopic) string { return t.Topic })
 	case *kmsg.ElectLeadersRequest:
 		return named(r.Topics, func(t kmsg.ElectLeadersRequestTopic) string { return t.Topic })
+	}
+	return readItemNames(req)
+}
+
+func readItemNames(req kmsg.Request) []string {
+	switch r := req.(type) {
 	case *kmsg.DescribeConfigsRequest:
 		return named(r.Resources, func(t kmsg.DescribeConfigsRequestResource) string { return t.ResourceName })
 	case *kmsg.DescribeTopicPartitionsRequest:
