@@ -31,7 +31,9 @@ func (Move) Records() int { return 1 }
 // within one deadline. It gives an entry for every partition, nil if Kafka has taken it: copying is only begun then.
 // Partitions must not repeat.
 //
-// A running reassignment gets the new list as its target. To name the list from before it does not cancel it.
+// A running reassignment gets the new list as its target. To name the list from before it does not cancel it: a replica
+// may then be added and removed for ever. To cancel it takes away what the latest target adds; a replica of an earlier
+// target stays in the list, in sync or not.
 func (c *Client) Reassign(ctx context.Context, broker int32, moves []Move) map[topic.TopicPartition]error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()

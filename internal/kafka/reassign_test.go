@@ -276,3 +276,17 @@ func TestElectDenied(t *testing.T) {
 		t.Errorf("missing %q", c.MissingPermissions())
 	}
 }
+
+// Only what changes nothing may be sent a second time over a new connection.
+func TestReadsAndWrites(t *testing.T) {
+	for _, key := range []kmsg.Key{kmsg.DescribeLogDirs, kmsg.ListPartitionReassignments, kmsg.DescribeConfigs} {
+		if !isRead(kmsg.RequestForKey(key.Int16())) {
+			t.Errorf("%s counts as a write", key.Name())
+		}
+	}
+	for _, key := range []kmsg.Key{kmsg.AlterPartitionAssignments, kmsg.ElectLeaders, kmsg.IncrementalAlterConfigs} {
+		if isRead(kmsg.RequestForKey(key.Int16())) {
+			t.Errorf("%s counts as a read", key.Name())
+		}
+	}
+}

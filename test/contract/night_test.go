@@ -2,6 +2,8 @@ package contract
 
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"durabletopic.io/operator/api/v1alpha1"
 )
 
 // Three brokers go one after the other and come back in this order: the first to leave returns when it lacks records,
@@ -28,7 +30,7 @@ func badNight(b *bench) {
 		assigned("bn-other-key", min2, trio), assigned("bn-changed", min2, trio), assigned("bn-dry", nil, trio),
 		assigned("bn-wait", min2, duo), assigned("bn-forgotten", min2, duo), assigned("bn-power", min2, loss),
 		assigned("bn-lossy", lossy, trio), assigned("bn-flip", min2, trio), assigned("bn-elect", min2, trio), assigned("bn-min1", min1, trio),
-		assigned("bn-mover", nil, []int32{1, 2}), assigned("bn-revert", nil, []int32{1}),
+		assigned("bn-mover", nil, []int32{1, 2}), assigned("bn-revert", nil, []int32{1}), assigned("bn-no-revert", nil, []int32{killed}),
 	)
 	b.do(kill, stale)
 	nightOneDown(b)
@@ -94,9 +96,11 @@ func nightStalledMoves(b *bench) {
 	stuck := state{Leader: 1, Epoch: 1, Replicas: []int32{1, 2, stale}, ISR: []int32{1, 2}}
 	b.becomes("bn-cancel", stuck)
 	equal(b, "stuck move", []moving{{"bn-cancel", stuck.Replicas, add, add}}, b.moves())
+	equal(b, "move a lone replica", "NONE", b.move("bn-no-revert", 1, stale))
+	b.becomes("bn-no-revert", state{Leader: killed, Replicas: []int32{1, stale, killed}, ISR: []int32{1, killed}})
 	equal(b, "cancel the stuck move", "NONE", b.move("bn-cancel"))
 	b.becomes("bn-cancel", state{Leader: 1, Epoch: 2, Replicas: []int32{1, 2}, ISR: []int32{1, 2}})
-	equal(b, "nothing runs", 0, len(b.moves()))
+	equal(b, "nothing else runs", 1, len(b.moves()))
 }
 
 // nightTwoDown: one replica is in sync and the minimum is two.
@@ -146,6 +150,11 @@ func nightLeaderless(b *bench) {
 		return state{Leader: -1, Epoch: 1, Replicas: replicas, ELR: elr, Known: []int32{killed}}
 	}
 	b.becomes("bn-wait", waiting(duo, duo))
+	// Only what the reassignment adds is in sync: to cancel it would be an unclean election.
+	added := state{Leader: 1, Epoch: 1, Replicas: []int32{1, stale, killed}, ISR: []int32{1}, ELR: []int32{killed}}
+	b.becomes("bn-no-revert", added)
+	equal(b, "cancel", map[string]string{"bn-no-revert": "waiting " + v1alpha1.ReasonCatchingUp}, b.reassigns(b.client(), map[string][]int32{"bn-no-revert": nil}))
+	b.stays("bn-no-revert", added)
 	b.becomes("bn-power", waiting(loss, loss))
 	for _, name := range []string{"bn-lossy", "bn-flip", "bn-elect", "bn-equal"} {
 		b.becomes(name, waiting(trio, duo))
