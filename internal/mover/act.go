@@ -124,24 +124,31 @@ func (m *Mover) unthrottle(ctx context.Context, s scene, over []moves.Ended) err
 	if err := failures(m.opts.Client.SubtractThrottled(ctx, broker, throttlings)); err != nil {
 		return err
 	}
-	return m.dropEmptyLists(ctx, broker, names)
-}
-
-// dropEmptyLists deletes lists of throttled replicas in which nothing is left.
-func (m *Mover) dropEmptyLists(ctx context.Context, broker int32, names []string) error {
-	after, err := m.opts.Client.Throttled(ctx, broker, names)
+	now, err := m.opts.Client.Throttled(ctx, broker, names)
 	if err != nil {
 		return err
 	}
+	return m.dropEmptyLists(ctx, broker, throttlings, now)
+}
+
+// dropEmptyLists deletes lists of throttled replicas in which nothing is left. A broker that still shows what was there
+// before says nothing: then the moves stay in the journal for another round.
+func (m *Mover) dropEmptyLists(ctx context.Context, broker int32, gone []kafka.Throttling, now map[string]kafka.ThrottledRead) error {
 	var empty []kafka.Alteration
-	for _, name := range names {
-		a := kafka.Alteration{Topic: name}
-		for key, list := range map[string]topic.ThrottledList{
-			topic.LeaderThrottledReplicas: after[name].Throttled.Leader, topic.FollowerThrottledReplicas: after[name].Throttled.Follower,
-		} {
-			if list.Set && list.Raw == "" {
-				a.Delete = append(a.Delete, key)
-			}
+	for _, t := range gone {
+		read := now[t.Topic]
+		if read.Err != nil {
+			return read.Err
+		}
+		if !read.Leader.All && slices.ContainsFunc(t.Leader, read.Leader.Has) || !read.Follower.All && slices.ContainsFunc(t.Follower, read.Follower.Has) {
+			return fault.New(fault.Transient, "", "broker %d does not show yet that topic %q is no longer throttled", broker, t.Topic)
+		}
+		a := kafka.Alteration{Topic: t.Topic}
+		if read.Leader.Set && read.Leader.Raw == "" {
+			a.Delete = append(a.Delete, topic.LeaderThrottledReplicas)
+		}
+		if read.Follower.Set && read.Follower.Raw == "" {
+			a.Delete = append(a.Delete, topic.FollowerThrottledReplicas)
 		}
 		if len(a.Delete) > 0 {
 			empty = append(empty, a)

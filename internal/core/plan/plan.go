@@ -22,7 +22,7 @@ type Input struct {
 	Refused map[string]*fault.Fault
 	// Moves says what keeps the moves of the topic's replicas; empty: nothing.
 	Moves string
-	Now     time.Time
+	Now   time.Time
 }
 
 // Held is a difference that is not corrected now, and why.
