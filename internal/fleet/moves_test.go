@@ -413,3 +413,94 @@ func TestMovesOfATopicThatIsDeleted(t *testing.T) {
 		w.clean()
 	})
 }
+
+// The replicas of a broker that stays out of service are made anew elsewhere only if that is wished, and only after its time.
+func TestMovesAwayFromAFencedBroker(t *testing.T) {
+	for name, after := range map[string]time.Duration{"never": 0, "after two minutes": 2 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			inMovingWorld(t, nineBrokers(), func(w *movingWorld) {
+				w.settings.ReplaceFencedAfter = after
+				w.byHand("orders", [][]int32{{1, 3, 5}}, nil)
+				began, gone := time.Now(), time.Duration(0)
+				fenced := false
+				w.operate(func() bool {
+					if since := time.Since(began); since > 10*time.Second && !fenced {
+						fenced, began = true, time.Now()
+						w.kafka.Fence(5)
+					}
+					got, _ := w.kafka.Topic("orders")
+					if gone == 0 && !slices.Contains(got.Partitions[0].Target(), 5) {
+						gone = time.Since(began)
+					}
+					return fenced && (time.Since(began) > 8*time.Minute || gone > 0 && w.quiet())
+				})
+				got, _ := w.kafka.Topic("orders")
+				switch {
+				case after == 0 && gone > 0:
+					t.Errorf("moved after %s: %v", gone, got.Partitions[0].Replicas)
+				case after > 0 && (gone < after || gone > after+30*time.Second):
+					t.Errorf("moved after %s, want %s", gone, after)
+				case after > 0 && !slices.Equal(got.Partitions[0].Replicas, []int32{1, 3, 6}):
+					t.Errorf("moved to %v, want broker 6 of the same rack", got.Partitions[0].Replicas)
+				}
+				w.clean()
+			})
+		})
+	}
+}
+
+// A broker that comes back in another rack moves nothing for five minutes: it may go home again.
+func TestMovesWaitForRacksToSettle(t *testing.T) {
+	inMovingWorld(t, nineBrokers(), func(w *movingWorld) {
+		w.byHand("orders", [][]int32{{1, 3, 5}}, nil)
+		began := time.Now()
+		stage := 0
+		var left time.Duration
+		w.operate(func() bool {
+			since := time.Since(began)
+			got, _ := w.kafka.Topic("orders")
+			switch {
+			case stage == 0 && since > 10*time.Second: // goes, and comes back
+				w.kafka.SetRack(5, "b")
+				stage = 1
+			case stage == 1 && since > 3*time.Minute:
+				w.kafka.SetRack(5, "c")
+				stage = 2
+			case stage == 2 && since > 4*time.Minute: // goes for good
+				w.kafka.SetRack(5, "b")
+				stage, began = 3, time.Now()
+			}
+			if stage < 3 && !slices.Equal(got.Partitions[0].Replicas, []int32{1, 3, 5}) {
+				t.Fatalf("moved in stage %d: %v", stage, got.Partitions[0].Replicas)
+			}
+			if stage == 3 && left == 0 && got.Partitions[0].Reassigning() {
+				left = time.Since(began)
+			}
+			return stage == 3 && left > 0 && w.quiet()
+		})
+		if left < 5*time.Minute || left > 6*time.Minute+10*time.Second {
+			t.Errorf("moved after %s, want a little more than five minutes", left)
+		}
+		w.clean()
+	})
+}
+
+// When the preferred leader is a new replica, it is elected once it is in sync, and no other partition is touched.
+func TestMovesElectThePreferredLeader(t *testing.T) {
+	inMovingWorld(t, kafkatest.Options{Racks: []string{"a", "b", "c", "a", "a"}}, func(w *movingWorld) {
+		w.byHand("orders", slices.Repeat([][]int32{{5, 2, 3}}, 8), nil)
+		w.kafka.Unregister(5)
+		w.operate(w.quiet)
+		got, _ := w.kafka.Topic("orders")
+		preferred := map[int32]int{}
+		for _, p := range got.Partitions {
+			preferred[p.Replicas[0]]++
+			if p.Leader != p.Replicas[0] {
+				t.Errorf("partition %d is led by %d, preferred is %d", p.Index, p.Leader, p.Replicas[0])
+			}
+		}
+		if len(preferred) < 4 {
+			t.Errorf("preferred leaders %v, want them over all brokers", preferred)
+		}
+	})
+}

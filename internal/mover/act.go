@@ -271,10 +271,45 @@ func (m *Mover) begin(ctx context.Context, s scene, list []moves.Move) error {
 			send = append(send, kafka.Move{TopicPartition: topic.TopicPartition(mv.Key()), Replicas: mv.To})
 		}
 	}
+	if err := m.shown(ctx, broker, throttlings(list), throttled); err != nil {
+		return err
+	}
 	if broker, err = m.guard(ctx, s); err != nil {
 		return err
 	}
 	return errors.Join(failures(throttled), failures(m.opts.Client.Reassign(ctx, broker, send)))
+}
+
+// shown waits until a broker shows moves as throttled, though not for long: a move that is not is not begun, and is planned
+// anew when its entry in the journal has been cleaned up after.
+func (m *Mover) shown(ctx context.Context, broker int32, all []kafka.Throttling, failed map[string]error) error {
+	missing := func(t kafka.Throttling, now topic.Throttled) bool {
+		absent := func(list topic.ThrottledList) func(topic.ThrottledReplica) bool {
+			return func(r topic.ThrottledReplica) bool { return !list.Has(r) }
+		}
+		return failed[t.Topic] == nil &&
+			(slices.ContainsFunc(t.Leader, absent(now.Leader)) || slices.ContainsFunc(t.Follower, absent(now.Follower)))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	names := make([]string, 0, len(all))
+	for _, t := range all {
+		names = append(names, t.Topic)
+	}
+	for try := range 10 {
+		if try > 0 {
+			pause(ctx, roundGap)
+		}
+		now, err := m.opts.Client.Throttled(ctx, broker, names)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(all, func(t kafka.Throttling) bool { return missing(t, now[t.Topic].Throttled) }) {
+			return nil
+		}
+	}
+	return fault.New(fault.Transient, "", "broker %d does not show the throttles of %d topics; they are not moved yet", broker, len(all))
 }
 
 // throttlings are the entries of moves in the lists of throttled replicas: whoever has a replica may be copied from, whoever

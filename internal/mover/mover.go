@@ -89,14 +89,14 @@ type Mover struct {
 	left     left
 	rates    topic.ThrottleRates
 	ratesAt  time.Time
-	planned  plans
+	stations map[int32]station
 }
 
 // New makes a mover that works once Run is called.
 func New(o Options) *Mover {
 	return &Mover{
 		opts: o, wake: make(chan struct{}, 1), wishes: map[string]moves.Wish{},
-		fenced: map[int32]time.Time{}, progress: map[moves.Key]progress{},
+		fenced: map[int32]time.Time{}, progress: map[moves.Key]progress{}, stations: map[int32]station{},
 	}
 }
 
@@ -199,7 +199,23 @@ const (
 	busyGap  = time.Second
 	waitGap  = 5 * time.Second
 	retryGap = 5 * time.Second
+	// idleGap is how soon topics are looked at again that cannot be moved now.
+	idleGap = time.Minute
 )
+
+// replaces tells whether replicas of brokers that stay out of service are made anew.
+func (m *Mover) replaces() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.settings.ReplaceFencedAfter > 0
+}
+
+// saysAny tells whether there is something to say of a topic.
+func (m *Mover) saysAny() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.words) > 0
+}
 
 // Run works until ctx ends. It may be called once.
 func (m *Mover) Run(ctx context.Context) {
@@ -212,8 +228,10 @@ func (m *Mover) Run(ctx context.Context) {
 			next = retryGap
 		case busy:
 			next = busyGap
-		case m.Counts().Waiting > 0:
+		case m.Counts().Waiting > 0 || len(m.fenced) > 0 && m.replaces():
 			next = waitGap
+		case m.saysAny():
+			next = idleGap
 		default:
 			next = 0
 		}

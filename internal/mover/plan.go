@@ -1,56 +1,107 @@
 package mover
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"durabletopic.io/operator/internal/core/moves"
 	"durabletopic.io/operator/internal/core/placement"
 	"durabletopic.io/operator/internal/core/topic"
 )
 
-type plans struct{}
+// rackPatience is how long a broker must have been in its rack before replicas are moved for that: one that comes back
+// elsewhere often goes home again.
+const rackPatience = 5 * time.Minute
 
-func (m *Mover) plan(s scene, listing *topic.Listing, wrong []string) []moves.Candidate {
-	var out []moves.Candidate
-	for _, name := range wrong {
-		v := m.opts.Facts.View(name)
-		w := s.wishes[name]
-		for _, p := range v.Topic.Partitions {
-			if p.Reassigning() || len(placement.Judge(s.cluster.Brokers, []placement.PartitionReplicas{{Partition: p.Index, Replicas: p.Replicas}}, w.Rule)) == 0 {
-				continue
-			}
-			to := naive(s.cluster.Brokers, p, w.Rule)
-			if to != nil {
-				out = append(out, moves.Candidate{Topic: name, TopicID: v.Topic.ID.String(), Partition: p.Index, From: p.Replicas, To: to})
-			}
-		}
-	}
-	return out
+// station is where a broker was seen, and since when.
+type station struct {
+	rack  string
+	since time.Time // zero: since it was first seen
 }
 
-func naive(brokers []topic.Broker, p topic.Partition, rule placement.Rule) []int32 {
-	rack := map[int32]string{}
-	for _, b := range brokers {
-		rack[b.ID] = b.Rack
-	}
-	in := map[string]int32{}
-	var to []int32
-	for _, id := range p.Replicas {
-		if r, ok := rack[id]; ok && in[r] < rule.MaxPerRack() && int32(len(to)) < rule.ReplicationFactor {
-			in[r]++
-			to = append(to, id)
+// watch notes since when brokers are out of service, and when their racks have changed.
+func (m *Mover) watch(s scene) {
+	for _, b := range s.cluster.Brokers {
+		if _, known := m.fenced[b.ID]; b.Fenced && !known {
+			m.fenced[b.ID] = s.now
+		}
+		switch at, known := m.stations[b.ID]; {
+		case !known:
+			m.stations[b.ID] = station{rack: b.Rack}
+		case at.rack != b.Rack:
+			m.stations[b.ID] = station{rack: b.Rack, since: s.now}
 		}
 	}
-	for _, b := range brokers {
-		if !b.Fenced && in[b.Rack] < rule.MaxPerRack() && int32(len(to)) < rule.ReplicationFactor && !slices.Contains(to, b.ID) {
-			in[b.Rack]++
-			to = append(to, b.ID)
-		}
-	}
-	if int32(len(to)) < rule.ReplicationFactor {
+	maps.DeleteFunc(m.fenced, func(id int32, _ time.Time) bool {
+		b, registered := s.cluster.Broker(id)
+		return !registered || !b.Fenced
+	})
+	maps.DeleteFunc(m.stations, func(id int32, _ station) bool { _, registered := s.cluster.Broker(id); return !registered })
+}
+
+// leaving are the brokers that have been out of service for so long that their replicas are made anew elsewhere.
+func (m *Mover) leaving(settings Settings, now time.Time) []int32 {
+	if settings.ReplaceFencedAfter <= 0 {
 		return nil
 	}
-	return to
+	var ids []int32
+	for id, since := range m.fenced {
+		if now.Sub(since) >= settings.ReplaceFencedAfter {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
-func (m *Mover) onLeft(t *topic.Topic) bool { return false }
+// plan says where the replicas of topics should go, the most endangered first, and what there is to say of those that stay
+// where they are.
+func (m *Mover) plan(s scene, listing *topic.Listing, wrong []string) ([]moves.Candidate, map[string]string) {
+	managed := make([]placement.Managed, 0, len(wrong))
+	ids := map[string]string{}
+	for _, name := range wrong {
+		v, w := m.opts.Facts.View(name), s.wishes[name]
+		if !v.Shown() {
+			continue
+		}
+		ids[name] = v.Topic.ID.String()
+		managed = append(managed, placement.Managed{Name: name, Rule: w.Rule, Critical: w.Critical, Partitions: v.Topic.Partitions})
+	}
+	p := placement.Repair(placement.Brokers{
+		Registered: s.cluster.Brokers, Load: listing.Load, Leaving: m.leaving(s.settings, s.now),
+	}, managed)
+	said := map[string]string{}
+	for _, l := range p.Left {
+		if l.Reason != placement.Reassigning && said[l.Topic] == "" {
+			said[l.Topic] = l.String()
+		}
+	}
+	placement.MostEndangeredFirst(p.Moves)
+	candidates := make([]moves.Candidate, 0, len(p.Moves))
+	for _, mv := range p.Moves {
+		if id, ok := m.justCame(mv, s.now); ok {
+			said[mv.Topic] = fmt.Sprintf("partition %d waits until broker %d has been in rack %q for %s",
+				mv.Partition, id, m.stations[id].rack, rackPatience)
+			continue
+		}
+		candidates = append(candidates, moves.Candidate{
+			Topic: mv.Topic, TopicID: ids[mv.Topic], Partition: mv.Partition, From: mv.From, To: mv.Replicas,
+		})
+	}
+	return candidates, said
+}
+
+// justCame finds a broker of a move that has changed its rack lately, if racks are why it moves.
+func (m *Mover) justCame(mv placement.Move, now time.Time) (int32, bool) {
+	if !slices.Contains(mv.Why, placement.RackRule) && !slices.Contains(mv.Why, placement.BrokerWithoutRack) {
+		return 0, false
+	}
+	for _, id := range mv.From {
+		if at := m.stations[id]; !at.since.IsZero() && now.Sub(at.since) < rackPatience {
+			return id, true
+		}
+	}
+	return 0, false
+}

@@ -28,7 +28,10 @@ func (m *Mover) round(ctx context.Context) (busy bool, err error) {
 	m.mu.Lock()
 	s := scene{now: time.Now(), settings: m.settings, wishes: maps.Clone(m.wishes)}
 	m.mu.Unlock()
-	wrong := m.violating(s.wishes)
+	if s.cluster = m.opts.Facts.View("").Cluster; s.cluster != nil {
+		m.watch(s)
+	}
+	wrong := m.violating(s)
 	if m.journal != nil && m.content.Empty() && len(wrong) == 0 {
 		m.rest(s)
 		return false, nil
@@ -44,11 +47,11 @@ func (m *Mover) round(ctx context.Context) (busy bool, err error) {
 		return false, nil
 	}
 	s.now = time.Now()
-	m.seeFenced(s)
+	m.watch(s)
 	if err := m.opts.Facts.Refresh(ctx, m.named(wrong)...); err != nil {
 		return false, err
 	}
-	in, err := m.input(ctx, s, wrong)
+	in, said, err := m.input(ctx, s, wrong)
 	if err != nil {
 		return false, err
 	}
@@ -57,7 +60,7 @@ func (m *Mover) round(ctx context.Context) (busy bool, err error) {
 		Running: len(in.Journal.Moves) - len(d.Clean) + len(d.Begin), Waiting: len(d.Waiting), Stalled: len(d.Stuck) + len(d.Cancel),
 		Foreign: m.foreign(s.wishes),
 	})
-	m.say(words(d, in.Foreign))
+	m.say(words(d, in.Foreign, said))
 	m.tell(d)
 	err = m.do(ctx, s, d)
 	return !m.content.Empty(), err
@@ -79,19 +82,27 @@ func (m *Mover) open(ctx context.Context, clusterID string) (err error) {
 }
 
 // violating are the topics, by name, of which some partition has not the replicas it should have.
-func (m *Mover) violating(wishes map[string]moves.Wish) []string {
+func (m *Mover) violating(s scene) []string {
 	var wrong []string
-	for name, w := range wishes {
+	leaving := m.leaving(s.settings, s.now)
+	for name, w := range s.wishes {
 		v := m.opts.Facts.View(name)
 		if !v.Shown() || v.Cluster == nil || v.Topic.Internal || v.Problem != nil {
 			continue
 		}
-		if len(placement.Judge(v.Cluster.Brokers, placement.Targets(v.Topic), w.Rule)) > 0 || m.onLeft(v.Topic) {
+		if len(placement.Judge(v.Cluster.Brokers, placement.Targets(v.Topic), w.Rule)) > 0 || holds(v.Topic, leaving) {
 			wrong = append(wrong, name)
 		}
 	}
 	slices.Sort(wrong)
 	return wrong
+}
+
+// holds tells whether some replica of a topic is on one of the brokers.
+func holds(t *topic.Topic, brokers []int32) bool {
+	return len(brokers) > 0 && slices.ContainsFunc(t.Partitions, func(p topic.Partition) bool {
+		return slices.ContainsFunc(p.Target(), func(id int32) bool { return slices.Contains(brokers, id) })
+	})
 }
 
 // foreign counts the partitions of declared topics that somebody else moves.
@@ -125,9 +136,9 @@ func (m *Mover) named(wrong []string) []string {
 	return slices.Compact(names)
 }
 
-// input gathers what is decided on.
-func (m *Mover) input(ctx context.Context, s scene, wrong []string) (moves.Input, error) {
-	in := moves.Input{
+// input gathers what is decided on, and what the plan says of topics.
+func (m *Mover) input(ctx context.Context, s scene, wrong []string) (in moves.Input, said map[string]string, err error) {
+	in = moves.Input{
 		Now: s.now, Journal: m.content, Settings: s.settings.Settings, Brokers: s.cluster.Brokers,
 		Facts: map[string]moves.Fact{}, Progress: map[moves.Key]moves.Progress{},
 	}
@@ -135,23 +146,23 @@ func (m *Mover) input(ctx context.Context, s scene, wrong []string) (moves.Input
 		in.Facts[name] = factOf(m.opts.Facts.View(name))
 	}
 	if err := m.strangers(ctx, s, in.Facts); err != nil {
-		return in, err
+		return in, nil, err
 	}
 	if len(wrong) > 0 {
 		listing, err := m.opts.Facts.Listing(ctx, listingAge)
 		if err != nil {
-			return in, err
+			return in, nil, err
 		}
-		in.Candidates = m.plan(s, listing, wrong)
+		in.Candidates, said = m.plan(s, listing, wrong)
 	}
 	if err := m.readRates(ctx, s, &in); err != nil {
-		return in, err
+		return in, nil, err
 	}
 	m.measure(ctx, s, in)
 	for key, p := range m.progress {
 		in.Progress[key] = moves.Progress{Last: p.last}
 	}
-	return in, nil
+	return in, said, nil
 }
 
 func factOf(v topic.View) moves.Fact {
@@ -180,19 +191,6 @@ func (m *Mover) strangers(ctx context.Context, s scene, facts map[string]moves.F
 		facts[name] = moves.Fact{Topic: r.Topic, ReadAt: at, Gone: r.Unknown}
 	}
 	return nil
-}
-
-// seeFenced notes since when brokers are out of service.
-func (m *Mover) seeFenced(s scene) {
-	for _, b := range s.cluster.Brokers {
-		if _, known := m.fenced[b.ID]; b.Fenced && !known {
-			m.fenced[b.ID] = s.now
-		}
-	}
-	maps.DeleteFunc(m.fenced, func(id int32, _ time.Time) bool {
-		b, registered := s.cluster.Broker(id)
-		return !registered || !b.Fenced
-	})
 }
 
 // tell logs what was decided; who looks after a move that stalls finds the cause.

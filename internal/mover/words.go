@@ -9,7 +9,7 @@ import (
 )
 
 // words says of each topic what keeps its moves, the worst of it first. Nothing in it changes while nothing does.
-func words(d moves.Decision, foreign moves.Rates) map[string]string {
+func words(d moves.Decision, foreign moves.Rates, planned map[string]string) map[string]string {
 	said := map[string]string{}
 	say := func(topicName, text string) {
 		if said[topicName] == "" {
@@ -26,6 +26,9 @@ func words(d moves.Decision, foreign moves.Rates) map[string]string {
 	}
 	for _, w := range d.Waiting {
 		say(w.Candidate.Topic, fmt.Sprintf("partition %d waits: %s", w.Candidate.Partition, w.Why))
+	}
+	for name, text := range planned {
+		say(name, text)
 	}
 	return said
 }
