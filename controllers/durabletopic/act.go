@@ -35,6 +35,7 @@ func (p *pass) acted(ctx context.Context) bool {
 	}
 	p.replan()
 	if len(p.plan.Steps) == 0 || p.desired.Mode != v1alpha1.EnforcementEnforce {
+		p.plan.Moves = p.preview(ctx)
 		p.conclude()
 		return true
 	}

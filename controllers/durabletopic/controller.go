@@ -60,6 +60,8 @@ type Mover interface {
 	Wish(claimant, topicName string, w *moves.Wish)
 	// MoveWords says what keeps the moves of a topic; empty: nothing.
 	MoveWords(topicName string) string
+	// PreviewMoves says in words where the replicas would be moved.
+	PreviewMoves(ctx context.Context, topicName string, w moves.Wish) []string
 }
 
 // Kafka is one connected Kafka cluster.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"durabletopic.io/operator/api/v1alpha1"
+	"durabletopic.io/operator/internal/core/durability"
 	"durabletopic.io/operator/internal/core/moves"
 	"durabletopic.io/operator/internal/core/ownership"
 	"durabletopic.io/operator/internal/core/plan"
@@ -92,6 +93,16 @@ func (p *pass) wish() *moves.Wish {
 		return nil
 	}
 	return &moves.Wish{Rule: p.desired.Rule, Critical: p.desired.Profile == v1alpha1.ProfileCritical}
+}
+
+// preview says where replicas would be moved if that were allowed.
+func (p *pass) preview(ctx context.Context) []string {
+	if p.desired.Mode != v1alpha1.EnforcementObserve || p.desired.ByBroker || !slices.ContainsFunc(p.plan.Held, func(h plan.Held) bool {
+		return h.Difference.Kind == durability.ReplicasViolate
+	}) {
+		return nil
+	}
+	return p.kafka.PreviewMoves(ctx, p.desired.Topic, moves.Wish{Rule: p.desired.Rule})
 }
 
 // acts tells whether the object looks at Kafka at all.

@@ -229,6 +229,14 @@ func (c *Cluster) MoveWords(topicName string) string {
 	return ""
 }
 
+// PreviewMoves says in words where the replicas of a topic would be moved.
+func (c *Cluster) PreviewMoves(ctx context.Context, topicName string, w moves.Wish) []string {
+	if conn := c.connection(); conn != nil && conn.mover != nil {
+		return conn.mover.Preview(ctx, topicName, w)
+	}
+	return nil
+}
+
 // Moves counts the partitions that move or should.
 func (c *Cluster) Moves() mover.Counts {
 	if conn := c.connection(); conn != nil && conn.mover != nil {

@@ -90,6 +90,8 @@ type Mover struct {
 	rates    topic.ThrottleRates
 	ratesAt  time.Time
 	stations map[int32]station
+	sizes    map[topic.TopicPartition]int64
+	sizesAt  time.Time
 }
 
 // New makes a mover that works once Run is called.

@@ -1,6 +1,7 @@
 package mover
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -67,7 +68,9 @@ func (m *Mover) plan(s scene, listing *topic.Listing, wrong []string) ([]moves.C
 			continue
 		}
 		ids[name] = v.Topic.ID.String()
-		managed = append(managed, placement.Managed{Name: name, Rule: w.Rule, Critical: w.Critical, Partitions: v.Topic.Partitions})
+		managed = append(managed, placement.Managed{
+			Name: name, Rule: w.Rule, Critical: w.Critical, Partitions: v.Topic.Partitions, Bytes: m.sizesOf(v.Topic),
+		})
 	}
 	p := placement.Repair(placement.Brokers{
 		Registered: s.cluster.Brokers, Load: listing.Load, Leaving: m.leaving(s.settings, s.now),
@@ -91,6 +94,68 @@ func (m *Mover) plan(s scene, listing *topic.Listing, wrong []string) ([]moves.C
 		})
 	}
 	return candidates, said
+}
+
+// sizesEvery is how often the sizes of partitions that are to move are read.
+const sizesEvery = time.Minute
+
+// readSizes reads what the partitions of topics take at their leaders, so that where there is a choice the smaller one is
+// copied. Brokers that do not answer leave sizes unknown.
+func (m *Mover) readSizes(ctx context.Context, s scene, names []string) {
+	if s.now.Sub(m.sizesAt) < sizesEvery {
+		return
+	}
+	m.sizesAt, m.sizes = s.now, map[topic.TopicPartition]int64{}
+	ask := map[int32][]topic.TopicPartition{}
+	for _, name := range names {
+		if v := m.opts.Facts.View(name); v.Shown() {
+			for _, p := range v.Topic.Partitions {
+				if b, ok := s.cluster.Broker(p.Leader); ok && !b.Fenced {
+					ask[p.Leader] = append(ask[p.Leader], topic.TopicPartition{Topic: name, Partition: p.Index})
+				}
+			}
+		}
+	}
+	for id, partitions := range ask {
+		read, err := m.opts.Client.LogDirs(ctx, id, partitions)
+		if err != nil {
+			continue
+		}
+		for at, size := range read {
+			m.sizes[at] = size.Bytes
+		}
+	}
+}
+
+// sizesOf gives the sizes of a topic's partitions, as far as they are known.
+func (m *Mover) sizesOf(t *topic.Topic) []int64 {
+	bytes := make([]int64, len(t.Partitions))
+	for i, p := range t.Partitions {
+		bytes[i] = m.sizes[topic.TopicPartition{Topic: t.Name, Partition: p.Index}]
+	}
+	return bytes
+}
+
+// Preview says in words where the replicas of a topic would go, and which stay and why.
+func (m *Mover) Preview(ctx context.Context, topicName string, w moves.Wish) []string {
+	v := m.opts.Facts.View(topicName)
+	if !v.Shown() || v.Cluster == nil {
+		return nil
+	}
+	listing, err := m.opts.Facts.Listing(ctx, 2*time.Minute)
+	if err != nil {
+		return nil
+	}
+	p := placement.Repair(placement.Brokers{Registered: v.Cluster.Brokers, Load: listing.Load},
+		[]placement.Managed{{Name: topicName, Rule: w.Rule, Partitions: v.Topic.Partitions}})
+	said := make([]string, 0, len(p.Moves)+len(p.Left))
+	for _, mv := range p.Moves {
+		said = append(said, "move "+mv.Text(v.Cluster.Brokers))
+	}
+	for _, l := range p.Left {
+		said = append(said, "not now: "+l.String())
+	}
+	return said
 }
 
 // justCame finds a broker of a move that has changed its rack lately, if racks are why it moves.

@@ -153,6 +153,7 @@ func (m *Mover) input(ctx context.Context, s scene, wrong []string) (in moves.In
 		if err != nil {
 			return in, nil, err
 		}
+		m.readSizes(ctx, s, wrong)
 		in.Candidates, said = m.plan(s, listing, wrong)
 	}
 	if err := m.readRates(ctx, s, &in); err != nil {

@@ -231,6 +231,7 @@ func bootstrap(name string) string { return name + ".kafka.test:9092" }
 // clear stops the operator, judges what every object has become, and removes all objects.
 func (w *world) clear() {
 	w.ctx = context.Background()
+	w.cleanedUp()
 	w.stop()
 	w.history.close(w)
 	w.checkEvents()

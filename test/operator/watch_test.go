@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/twmb/franz-go/pkg/kmsg"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -217,27 +216,4 @@ func (w *world) checkEvents() {
 			}
 		}
 	}
-}
-
-// checkWrites: the operator creates topics, adds partitions and changes configs of topics, and never anything else: no
-// broker's or cluster's config, no throttle, no reassignment, no deletion, no election.
-func (w *world) checkWrites() {
-	w.t.Helper()
-	for _, write := range w.kafka.Writes() {
-		switch req := write.Request.(type) {
-		case *kmsg.CreateTopicsRequest, *kmsg.CreatePartitionsRequest:
-		case *kmsg.IncrementalAlterConfigsRequest:
-			for _, r := range req.Resources {
-				if r.ResourceType != kmsg.ConfigResourceTypeTopic || slices.ContainsFunc(r.Configs, isThrottle) {
-					w.t.Errorf("sent %+v", r)
-				}
-			}
-		default:
-			w.t.Errorf("sent %s for %v", write.Key.Name(), write.Topics)
-		}
-	}
-}
-
-func isThrottle(c kmsg.IncrementalAlterConfigsRequestResourceConfig) bool {
-	return strings.HasSuffix(c.Name, ".replication.throttled.replicas")
 }

@@ -39,6 +39,8 @@ type Plan struct {
 	// Due are the differences that Steps correct.
 	Due  []durability.Difference
 	Held []Held
+	// Moves says in words where replicas would be moved, while enforcement Observe keeps them from it.
+	Moves []string
 	// Released are keys that are left as they stand and no longer owned, since their default may delete data.
 	Released []string
 }

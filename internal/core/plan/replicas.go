@@ -29,6 +29,9 @@ func replicasWaitForTheMover(in Input, d durability.Difference) *Held {
 		return because(fault.Blocked, reason, "%s. Reassign the replicas with kafka-reassign-partitions.sh: with placement "+
 			"Broker the operator moves none", d.From)
 	}
+	if in.Desired.Mode == v1alpha1.EnforcementObserve {
+		return because(fault.Waiting, reason, "%s; with enforcement Enforce they are moved", d.From)
+	}
 	return because(fault.Waiting, v1alpha1.ReasonMovingReplicas, "%s; they are moved in turn%s", d.From, in.keptBy())
 }
 

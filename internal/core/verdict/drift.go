@@ -27,7 +27,11 @@ func (v *builder) tellPlan() {
 	for _, step := range v.Remaining.Steps {
 		v.status.Plan = append(v.status.Plan, step.String())
 	}
+	v.status.Plan = append(v.status.Plan, v.Remaining.Moves...)
 	for _, h := range v.Remaining.Held {
+		if h.Difference.Kind == durability.ReplicasViolate && len(v.Remaining.Moves) > 0 {
+			continue // told by them
+		}
 		v.status.Plan = append(v.status.Plan, "not now: "+h.Why.Message)
 	}
 	for i, words := range v.status.Plan {
