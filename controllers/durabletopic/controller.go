@@ -64,12 +64,17 @@ type Mover interface {
 	PreviewMoves(ctx context.Context, topicName string, w moves.Wish) []string
 }
 
+// Work is what changes one Kafka cluster, on its own behalf or in its own time.
+type Work interface {
+	Hands
+	Mover
+}
+
 // Kafka is one connected Kafka cluster.
 type Kafka interface {
 	Facts
-	Hands
 	Contact
-	Mover
+	Work
 }
 
 // Inventory is told how objects stand.

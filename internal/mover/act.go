@@ -140,24 +140,33 @@ func (m *Mover) dropEmptyLists(ctx context.Context, broker int32, gone []kafka.T
 		if read.Err != nil {
 			return read.Err
 		}
-		if !read.Leader.All && slices.ContainsFunc(t.Leader, read.Leader.Has) || !read.Follower.All && slices.ContainsFunc(t.Follower, read.Follower.Has) {
+		if still(read.Leader, t.Leader) || still(read.Follower, t.Follower) {
 			return fault.New(fault.Transient, "", "broker %d does not show yet that topic %q is no longer throttled", broker, t.Topic)
 		}
-		a := kafka.Alteration{Topic: t.Topic}
-		if read.Leader.Set && read.Leader.Raw == "" {
-			a.Delete = append(a.Delete, topic.LeaderThrottledReplicas)
-		}
-		if read.Follower.Set && read.Follower.Raw == "" {
-			a.Delete = append(a.Delete, topic.FollowerThrottledReplicas)
-		}
-		if len(a.Delete) > 0 {
-			empty = append(empty, a)
+		if keys := emptyLists(read.Throttled); len(keys) > 0 {
+			empty = append(empty, kafka.Alteration{Topic: t.Topic, Delete: keys})
 		}
 	}
 	if len(empty) == 0 {
 		return nil
 	}
 	return failures(m.opts.Client.AlterConfigs(ctx, broker, empty))
+}
+
+// still tells whether a list names any of these entries.
+func still(list topic.ThrottledList, gone []topic.ThrottledReplica) bool {
+	return !list.All && slices.ContainsFunc(gone, list.Has)
+}
+
+// emptyLists are the keys of the lists that are set and name nothing.
+func emptyLists(t topic.Throttled) (keys []string) {
+	if t.Leader.Set && t.Leader.Raw == "" {
+		keys = append(keys, topic.LeaderThrottledReplicas)
+	}
+	if t.Follower.Set && t.Follower.Raw == "" {
+		keys = append(keys, topic.FollowerThrottledReplicas)
+	}
+	return keys
 }
 
 // dropRates deletes the rates that are still as the operator has set them; others are somebody else's by now.

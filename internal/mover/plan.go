@@ -72,10 +72,14 @@ func (m *Mover) plan(s scene, listing *topic.Listing, wrong []string) ([]moves.C
 			Name: name, Rule: w.Rule, Critical: w.Critical, Partitions: v.Topic.Partitions, Bytes: m.sizesOf(v.Topic),
 		})
 	}
-	p := placement.Repair(placement.Brokers{
-		Registered: s.cluster.Brokers, Load: listing.Load, Leaving: m.leaving(s.settings, s.now),
-	}, managed)
+	on := placement.Brokers{Registered: s.cluster.Brokers, Load: listing.Load, Leaving: m.leaving(s.settings, s.now)}
+	p := placement.Repair(on, managed)
 	said := map[string]string{}
+	wrongly := map[moves.Key]bool{}
+	for _, o := range placement.JudgePlan(on, managed, p) {
+		wrongly[moves.Key{Topic: o.Topic, Partition: o.Partition}] = true
+		said[o.Topic] = "the operator has planned a move that breaks a rule and does not begin it: " + o.String()
+	}
 	for _, l := range p.Left {
 		if l.Reason != placement.Reassigning && said[l.Topic] == "" {
 			said[l.Topic] = l.String()
@@ -84,6 +88,9 @@ func (m *Mover) plan(s scene, listing *topic.Listing, wrong []string) ([]moves.C
 	placement.MostEndangeredFirst(p.Moves)
 	candidates := make([]moves.Candidate, 0, len(p.Moves))
 	for _, mv := range p.Moves {
+		if wrongly[moves.Key{Topic: mv.Topic, Partition: mv.Partition}] {
+			continue
+		}
 		if id, ok := m.justCame(mv, s.now); ok {
 			said[mv.Topic] = fmt.Sprintf("partition %d waits until broker %d has been in rack %q for %s",
 				mv.Partition, id, m.stations[id].rack, rackPatience)
@@ -116,11 +123,7 @@ func (m *Mover) readSizes(ctx context.Context, s scene, names []string) {
 			}
 		}
 	}
-	for id, partitions := range ask {
-		read, err := m.opts.Client.LogDirs(ctx, id, partitions)
-		if err != nil {
-			continue
-		}
+	for _, read := range m.sizesAtBrokers(ctx, ask) {
 		for at, size := range read {
 			m.sizes[at] = size.Bytes
 		}

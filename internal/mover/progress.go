@@ -2,6 +2,7 @@ package mover
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -45,39 +46,47 @@ func (l left) after(bytes int64, at time.Time) left {
 // measure reads what the new replicas of moves lack, and notes which have come nearer. Brokers that do not answer tell
 // nothing, which is no progress.
 func (m *Mover) measure(ctx context.Context, s scene, in moves.Input) {
-	for key := range m.progress {
-		if !slices.ContainsFunc(in.Journal.Moves, func(mv moves.Move) bool { return mv.Key() == key }) {
-			delete(m.progress, key)
-		}
-	}
+	maps.DeleteFunc(m.progress, func(key moves.Key, _ progress) bool {
+		return !slices.ContainsFunc(in.Journal.Moves, func(mv moves.Move) bool { return mv.Key() == key })
+	})
 	if s.now.Sub(m.measured) < measureEvery || in.Settings.StallTimeout <= 0 {
 		return
 	}
 	m.measured = s.now
+	sizes := m.sizesAtBrokers(ctx, copying(s, in))
+	var bytes int64
+	for _, mv := range in.Journal.Moves {
+		bytes += m.advance(s.now, mv, in.Facts[mv.Topic], sizes)
+	}
+	m.left = m.left.after(bytes, s.now)
+}
+
+// copying are the partitions on the move, at their leaders and at the brokers that get them.
+func copying(s scene, in moves.Input) map[int32][]topic.TopicPartition {
 	ask := map[int32][]topic.TopicPartition{}
 	for _, mv := range in.Journal.Moves {
 		f := in.Facts[mv.Topic]
 		if moves.StateOf(mv, f) != moves.Running {
 			continue
 		}
-		at := topic.TopicPartition(mv.Key())
 		for _, id := range append(mv.Adding(), f.Topic.Partitions[mv.Partition].Leader) {
 			if b, ok := s.cluster.Broker(id); ok && !b.Fenced {
-				ask[id] = append(ask[id], at)
+				ask[id] = append(ask[id], topic.TopicPartition(mv.Key()))
 			}
 		}
 	}
+	return ask
+}
+
+// sizesAtBrokers reads what partitions take at brokers. Brokers that do not answer are left out.
+func (m *Mover) sizesAtBrokers(ctx context.Context, ask map[int32][]topic.TopicPartition) map[int32]map[topic.TopicPartition]topic.ReplicaSize {
 	sizes := map[int32]map[topic.TopicPartition]topic.ReplicaSize{}
 	for id, partitions := range ask {
 		if read, err := m.opts.Client.LogDirs(ctx, id, partitions); err == nil {
 			sizes[id] = read
 		}
 	}
-	var bytes int64
-	for _, mv := range in.Journal.Moves {
-		bytes += m.advance(s.now, mv, in.Facts[mv.Topic], sizes)
-	}
-	m.left = m.left.after(bytes, s.now)
+	return sizes
 }
 
 // advance notes that a move has come nearer to its end: its new replicas lack less than ever before. It gives the bytes that
