@@ -192,3 +192,40 @@ func TestMovesOfAKilledOperator(t *testing.T) {
 		t.Errorf("moved in %s, faster than the throttle allows", took)
 	}
 }
+
+// With replaceFencedBrokersAfterSeconds the replicas of a broker that stays away are made anew, in its own rack, while its
+// partitions are written to; without it nothing moves.
+func TestBrokerThatStaysAway(t *testing.T) {
+	w := enter(t, "away")
+	name := w.prefix + "orders"
+	w.must(w.main.create(w.ctx, name, []int32{1, 3, 5}, []int32{3, 5, 1}))
+	w.apply(w.topic("orders", partitions(0)))
+	w.until(name, "Ready=True", "Durable=True:FullyReplicated")
+	r := w.write(name, "all", 2, 20)
+	t.Cleanup(func() { w.ctx = context.Background(); w.bringBack() })
+	w.must(w.main.bed.Kill(1))
+	w.must(w.main.bed.WaitFenced(w.short(), 1))
+	w.sweeps(mainCluster, 3)
+	if list := w.replicas(name); !slices.Contains(list[0], 1) {
+		t.Errorf("moved although that is not wished: %v", list)
+	}
+	b := limited(50 << 20)
+	b.ReplaceFencedBrokersAfterSeconds = 10
+	w.bounds(b)
+	began := time.Now()
+	w.eventually("the replicas to be made anew", func() string {
+		for _, list := range w.replicas(name) {
+			if !slices.Equal(slices.Sorted(slices.Values(list)), []int32{2, 3, 5}) {
+				return fmt.Sprint(list)
+			}
+		}
+		return ""
+	})
+	w.until(name, "Ready=True", "Durable=True:FullyReplicated", "!Reconciling")
+	t.Logf("replicas made anew after %s", rounded(time.Since(began)))
+	r.stop()
+	if lost := w.lost(r); len(lost) > 0 || len(r.failed) > 0 {
+		t.Errorf("%d of %d confirmed records are lost, failures %v", len(lost), r.count(), r.failed)
+	}
+	w.leavesNothing(name)
+}
