@@ -167,6 +167,15 @@ func TestRepair(t *testing.T) {
 			placement.Brokers{Registered: six, Load: loaded(9, 12, 12, 0, 9, 9), Leaving: []int32{1}}, orders(three, "1 3 5"),
 			[]string{"orders/0 from [1 3 5] to [5 3 2]: adds broker 2 in rack a; removes broker 1, which is to be left; copies 1.0 GiB"},
 		},
+		"leaders: an earlier choice gives way to later ones": {
+			placement.Brokers{Registered: six, Load: loaded(9, 150, 0, 0, 0, 150), Leaving: []int32{1}},
+			orders(three, "1 3 5", "1 3 6", "1 3 6"),
+			[]string{
+				"orders/0 from [1 3 5] to [5 3 2]: adds broker 2 in rack a; removes broker 1, which is to be left; copies 1.0 GiB",
+				"orders/1 from [1 3 6] to [3 6 2]: adds broker 2 in rack a; removes broker 1, which is to be left; copies 1.0 GiB",
+				"orders/2 from [1 3 6] to [3 6 2]: adds broker 2 in rack a; removes broker 1, which is to be left; copies 1.0 GiB",
+			},
+		},
 		"leaders: the one that goes is followed by the broker with the fewest": {
 			placement.Brokers{Registered: six, Load: loaded(9, 9, 30, 9, 15, 9), Leaving: []int32{1}}, orders(three, "1 3 5"),
 			[]string{"orders/0 from [1 3 5] to [2 3 5]: adds broker 2 in rack a; removes broker 1, which is to be left; copies 1.0 GiB"},
