@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -18,7 +19,8 @@ type Objection struct {
 func (o Objection) String() string { return fmt.Sprintf("%s/%d: %s", o.Topic, o.Partition, o.Message) }
 
 // JudgePlan checks a plan against what it was made of and gives all that is wrong with it. It shares no code with Repair:
-// what breaks a rule is for Judge to say, on the brokers that stay; what is minimal comes from counting by rack.
+// what breaks a rule is for Judge to say, on the brokers that stay; what is minimal comes from counting by rack. The
+// objections are in the order of topics and partitions.
 func JudgePlan(on Brokers, topics []Managed, p Plan) []Objection {
 	j := planJudge{
 		registered: on.Registered, leaving: map[int32]bool{}, byID: map[int32]topic.Broker{},
@@ -52,6 +54,9 @@ func JudgePlan(on Brokers, topics []Managed, p Plan) []Objection {
 		j.at = at
 		j.object("a word on a partition that was not given")
 	}
+	slices.SortFunc(j.found, func(a, b Objection) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Message, b.Message))
+	})
 	return j.found
 }
 
@@ -177,6 +182,7 @@ func (j *planJudge) move(p *topic.Partition, m *Move, bytes int64) {
 	if m.Bytes != bytes*int64(len(m.Added)) {
 		j.object("copies %d bytes, not %d", m.Bytes, bytes*int64(len(m.Added)))
 	}
+	j.sameRack(m, final)
 	j.safety(p, m, final, best)
 	first := m.From[:min(1, len(m.From))]
 	if len(minus(first, final)) == 0 && len(first) > 0 && m.Replicas[0] != first[0] {
@@ -203,6 +209,36 @@ func (j *planJudge) books(p *topic.Partition, m *Move, final []int32) {
 	for _, id := range m.Replicas {
 		if _, ok := j.byID[id]; !ok {
 			j.object("%v has broker %d, which Kafka may refuse", m.Replicas, id)
+		}
+	}
+}
+
+// sameRack checks that replicas on brokers to be left are replaced in their racks where these have room.
+func (j *planJudge) sameRack(m *Move, final []int32) {
+	lost, added, in, free := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
+	for _, b := range j.registered {
+		if j.leaving[b.ID] && slices.Contains(m.From, b.ID) {
+			lost[b.Rack]++
+		}
+	}
+	for _, id := range m.Added {
+		added[j.byID[id].Rack]++
+	}
+	for _, id := range final {
+		in[j.byID[id].Rack]++
+	}
+	for _, b := range j.staying {
+		if !b.Fenced && !slices.Contains(m.From, b.ID) && !slices.Contains(m.Added, b.ID) && (b.Rack != "" || j.rule.BestEffort) {
+			free[b.Rack]++
+		}
+	}
+	elsewhere := 0
+	for rack, n := range added {
+		elsewhere += max(0, n-lost[rack])
+	}
+	for rack, n := range lost {
+		if added[rack] < n && in[rack] < j.perRack && free[rack] > 0 && elsewhere > 0 {
+			j.object("replaces in other racks what rack %s has room for", rack)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package placement
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // shed chooses which replicas of a partition go: those that may not stay, then of each rack that has too many, then those
 // above the replication factor. Unless it is final it leaves alone a partition for which the load of the brokers decides,
@@ -157,6 +160,9 @@ func (r *repair) fillPartition(j *job, mark int32) {
 		if m.fate == stays {
 			r.inRack[r.rack[m.slot]]++
 		}
+		if m.fate == leaving {
+			r.owe(m.id, 1)
+		}
 	}
 	bytes := m.bytes(int(j.partition))
 	seed := mix(nameSeed(m.Name) + uint64(uint32(m.Partitions[j.partition].Index)))
@@ -164,6 +170,7 @@ func (r *repair) fillPartition(j *job, mark int32) {
 		slot := r.target(t, mark, seed)
 		r.taken[slot] = mark
 		r.inRack[r.rack[slot]]++
+		r.owed[r.rack[slot]] = max(0, r.owed[r.rack[slot]]-1)
 		r.replicas[slot]++
 		r.inTopic[slot]++
 		r.incoming[slot] += bytes
@@ -173,19 +180,38 @@ func (r *repair) fillPartition(j *job, mark int32) {
 	for _, slot := range r.added[j.added:] {
 		r.inRack[r.rack[slot]] = 0
 	}
+	for _, m := range members {
+		if m.fate == leaving {
+			r.owe(m.id, 0)
+		}
+	}
 }
 
-// target finds the broker for one more replica of the current partition: in the rack with the fewest, so that racks fill
-// like water and room is never lost; then by load. There is one, because partitions without room have been left.
+// owe notes that a replica on a broker to be left is best replaced in its rack; zero forgets it.
+func (r *repair) owe(id, n int32) {
+	at, _ := slices.BinarySearch(r.gone, id)
+	switch rack := r.goneIn[at]; {
+	case rack < 0:
+	case n == 0:
+		r.owed[rack] = 0
+	default:
+		r.owed[rack] += n
+	}
+}
+
+// target finds the broker for one more replica of the current partition: in the rack of a broker to be left, then in the
+// rack with the fewest, so that racks fill like water; then by load. It never takes a rack above its share, so room is
+// not lost by any choice. There is one, because partitions without room have been left.
 func (r *repair) target(t *terms, mark int32, seed uint64) int32 {
-	best, least := int32(-1), t.perRack
+	best, least, owed := int32(-1), t.perRack, false
 	for _, slot := range t.targets {
-		in := r.inRack[r.rack[slot]]
-		if in > least || in == t.perRack || r.taken[slot] == mark {
+		rack := r.rack[slot]
+		in, owes := r.inRack[rack], r.owed[rack] > 0
+		if in == t.perRack || r.taken[slot] == mark || owed && !owes || owed == owes && in > least {
 			continue
 		}
-		if best < 0 || in < least || r.emptier(slot, best, seed) {
-			best, least = slot, in
+		if best < 0 || owes && !owed || in < least || r.emptier(slot, best, seed) {
+			best, least, owed = slot, in, owes
 		}
 	}
 	return best

@@ -14,6 +14,31 @@ import (
 	"durabletopic.io/operator/internal/core/topic"
 )
 
+// seldom draws true with so many percent. Small numbers come more often than their share, so it takes the largest.
+func seldom(percent int) *rapid.Generator[bool] {
+	return rapid.Custom(func(t *rapid.T) bool { return rapid.IntRange(0, 99).Draw(t, "chance") >= 100-percent })
+}
+
+// anyBrokers draws a cluster that can mostly hold what is asked of it, or any cluster at all.
+func anyBrokers(most int) *rapid.Generator[[]topic.Broker] {
+	return rapid.Custom(func(t *rapid.T) []topic.Broker {
+		if seldom(20).Draw(t, "any cluster") {
+			return anyCluster(most).Draw(t, "cluster")
+		}
+		var out []topic.Broker
+		fenced := rapid.SampledFrom([]int{0, 10, 30}).Draw(t, "percent fenced")
+		racks := rapid.SampledFrom([]string{"aabbcc", "aabbccdd", "aaabbbccc", "abc", "abcde", "aaabbc", "aabb", "aabbc-"}).Draw(t, "racks")
+		for i := range min(most, len(racks)) {
+			rack := racks[i : i+1]
+			if rack == "-" {
+				rack = ""
+			}
+			out = append(out, topic.Broker{ID: int32(3*i + 1), Rack: rack, Fenced: seldom(fenced).Draw(t, "fenced")})
+		}
+		return out
+	})
+}
+
 // anyLeaving draws brokers to be left, registered or not.
 func anyLeaving(brokers []topic.Broker) *rapid.Generator[[]int32] {
 	ids := []int32{9999}
@@ -26,7 +51,7 @@ func anyLeaving(brokers []topic.Broker) *rapid.Generator[[]int32] {
 // anyPartition draws a partition as Kafka may show it after any history: lists of any length, on dead and unregistered
 // brokers; fenced ones are never in sync; now and then one that is being reassigned or has no leader.
 func anyPartition(brokers []topic.Broker) *rapid.Generator[topic.Partition] {
-	ids := []int32{9998, 9999}
+	ids := []int32{9999}
 	alive := map[int32]bool{}
 	for _, b := range brokers {
 		ids = append(ids, b.ID)
@@ -34,17 +59,18 @@ func anyPartition(brokers []topic.Broker) *rapid.Generator[topic.Partition] {
 	}
 	return rapid.Custom(func(t *rapid.T) topic.Partition {
 		p := topic.Partition{Leader: topic.NoLeader}
-		p.Replicas = rapid.SliceOfNDistinct(rapid.SampledFrom(ids), 0, min(7, len(ids)), rapid.ID[int32]).Draw(t, "replicas")
+		p.Replicas = rapid.Permutation(ids).Draw(t, "replicas")
+		p.Replicas = p.Replicas[:min(len(ids), rapid.SampledFrom([]int{3, 3, 2, 4, 1, 5, 6, 0}).Draw(t, "number"))]
 		lag := rapid.SampledFrom([]int{0, 0, 30, 60}).Draw(t, "percent out of sync")
 		for _, id := range p.Replicas {
-			if alive[id] && rapid.IntRange(0, 99).Draw(t, "lag") >= lag {
+			if alive[id] && !seldom(lag).Draw(t, "lags") {
 				p.ISR = append(p.ISR, id)
 			}
 		}
-		if len(p.ISR) > 0 && rapid.IntRange(0, 19).Draw(t, "leaderless") > 0 {
+		if len(p.ISR) > 0 && !seldom(5).Draw(t, "leaderless") {
 			p.Leader = rapid.SampledFrom(p.ISR).Draw(t, "leader")
 		}
-		if len(p.Replicas) > 1 && rapid.IntRange(0, 9).Draw(t, "reassigning") == 0 {
+		if len(p.Replicas) > 1 && seldom(5).Draw(t, "reassigning") {
 			p.Adding = p.Replicas[:1]
 			p.Removing = p.Replicas[1:2]
 		}
@@ -104,7 +130,7 @@ func shuffled(on placement.Brokers, topics []placement.Managed, seed uint64) (pl
 // repairSoundly is the property that whatever the input, the judge has nothing to say against the plan; the plan is the
 // same for any order of the input, which stays untouched; and once carried out nothing is left to do.
 func repairSoundly(t *rapid.T) {
-	brokers := anyCluster(30).Draw(t, "brokers")
+	brokers := anyBrokers(30).Draw(t, "brokers")
 	on := placement.Brokers{
 		Registered: brokers, Load: anyLoad(brokers).Draw(t, "load"), Leaving: anyLeaving(brokers).Draw(t, "leaving"),
 	}
@@ -120,6 +146,7 @@ func repairSoundly(t *rapid.T) {
 	if t.Failed() {
 		t.Fatalf("brokers %+v\ntopics %+v\nplan %+v", on, topics, got)
 	}
+	checkLeaders(t, on, topics, got)
 	otherOn, otherTopics := shuffled(on, topics, rapid.Uint64().Draw(t, "shuffle"))
 	if diff := cmp.Diff(got, placement.Repair(otherOn, otherTopics)); diff != "" {
 		t.Fatalf("another order gives another plan:\n%s", diff)
@@ -132,6 +159,30 @@ func repairSoundly(t *rapid.T) {
 	}
 	if rest := s.plan(); len(rest.Moves) > 0 {
 		t.Fatalf("the plan is carried out and what it held is dropped, still: %+v", rest.Moves)
+	}
+}
+
+// checkLeaders checks that no preferred leader which was chosen anew would better be another replica of its partition: one
+// that is in sync, or will be, on a broker with fewer by two or more.
+func checkLeaders(t *rapid.T, on placement.Brokers, topics []placement.Managed, p placement.Plan) {
+	s := newSimulation(on, topics)
+	for _, m := range p.Moves {
+		s.count(m.From, -1)
+		s.count(m.Replicas, 1)
+	}
+	for _, m := range p.Moves {
+		final := m.Replicas[:len(m.Replicas)-len(m.Held)]
+		if len(m.From) > 0 && slices.Contains(final, m.From[0]) {
+			continue
+		}
+		for _, id := range final {
+			if !slices.Contains(m.Added, id) && !slices.Contains(s.partition(m.Topic, m.Partition).ISR, id) {
+				continue
+			}
+			if s.on.Load[m.Replicas[0]].Leaders-s.on.Load[id].Leaders > 1 {
+				t.Fatalf("%s/%d prefers broker %d, broker %d leads fewer: %v", m.Topic, m.Partition, m.Replicas[0], id, s.on.Load)
+			}
+		}
 	}
 }
 
@@ -152,7 +203,7 @@ func FuzzRepair(f *testing.F) {
 // of room that some list could repair.
 func TestRepairAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		brokers := anyCluster(8).Draw(t, "brokers")
+		brokers := anyBrokers(8).Draw(t, "brokers")
 		on := placement.Brokers{Registered: brokers, Leaving: anyLeaving(brokers).Draw(t, "leaving")}
 		topics := anyManaged(brokers, 4).Draw(t, "topics")
 		plan := placement.Repair(on, topics)

@@ -77,6 +77,7 @@ type repair struct {
 	ids     []int32
 	rack    []int32 // of each slot: index of its rack
 	gone    []int32 // registered brokers to be left, ascending
+	goneIn  []int32 // of each of them: index of its rack; -1: nobody stays in it
 	rules   map[Rule]*terms
 
 	replicas, leaders []int32 // of each slot, as they will be
@@ -84,6 +85,7 @@ type repair struct {
 	rackLeaders       []int32 // of each rack
 	inTopic           []int32 // of each slot: replicas of the current topic
 	inRack            []int32 // of each rack: replicas of the current partition that stay; zero between partitions
+	owed              []int32 // of each rack: replicas of the current partition on brokers to be left; zero in between
 	taken             []int32 // of each slot: the last job, from 1, whose partition is or was on it
 
 	jobs    []job
@@ -94,11 +96,6 @@ type repair struct {
 
 func newRepair(on Brokers, topics []Managed) *repair {
 	r := &repair{topics: topics, order: inOrder(topics), brokers: on.staying(), rules: map[Rule]*terms{}}
-	for _, b := range sorted(on.Registered) {
-		if slices.Contains(on.Leaving, b.ID) {
-			r.gone = append(r.gone, b.ID)
-		}
-	}
 	n := len(r.brokers)
 	r.ids, r.rack, r.taken = make([]int32, n), make([]int32, n), make([]int32, n)
 	r.replicas, r.leaders, r.inTopic, r.incoming = make([]int32, n), make([]int32, n), make([]int32, n), make([]int64, n)
@@ -115,7 +112,17 @@ func newRepair(on Brokers, topics []Managed) *repair {
 		r.replicas[slot], r.leaders[slot] = int32(load.Replicas), int32(load.Leaders)
 		r.rackLeaders[at] += int32(load.Leaders)
 	}
-	r.inRack = make([]int32, len(racks))
+	r.inRack, r.owed = make([]int32, len(racks)), make([]int32, len(racks))
+	for _, b := range sorted(on.Registered) {
+		if !slices.Contains(on.Leaving, b.ID) {
+			continue
+		}
+		at, ok := racks[b.Rack]
+		if !ok {
+			at = -1
+		}
+		r.gone, r.goneIn = append(r.gone, b.ID), append(r.goneIn, at)
+	}
 	return r
 }
 

@@ -146,6 +146,36 @@ func TestRepair(t *testing.T) {
 			placement.Brokers{Registered: six}, orders(three, "1 3 1 5"),
 			[]string{"orders/0 from [1 3 1 5] to [1 3 5]: lists every broker once"},
 		},
+		"a shrink without crowded racks drops what shares one": {
+			placement.Brokers{Registered: cluster("a a b c d e")}, orders(five, "3 2 1 4 5 6"),
+			[]string{"orders/0 from [3 2 1 4 5 6] to [3 1 4 5 6]: removes broker 2 in rack a, one more than wanted"},
+		},
+		"the rack of a broker to be left is full without it": {
+			placement.Brokers{Registered: cluster("a a a b b c"), Leaving: []int32{1}}, orders(three, "1 2 4"),
+			[]string{"orders/0 from [1 2 4] to [2 4 6]: adds broker 6 in rack c; removes broker 1, which is to be left; copies 1.0 GiB"},
+		},
+		"in the rack of a broker to be left, even on a fuller one": {
+			placement.Brokers{Registered: cluster("a a b c d"), Leaving: []int32{1}, Load: loaded(9, 90, 9, 9, 0)},
+			orders(three, "3 1 4"),
+			[]string{"orders/0 from [3 1 4] to [3 4 2]: adds broker 2 in rack a; removes broker 1, which is to be left; copies 1.0 GiB"},
+		},
+		"leaders: not one that is out of sync": {
+			placement.Brokers{Registered: cluster("a a b c!"), Load: loaded(9, 12, 12, 0), Leaving: []int32{1}}, orders(three, "1 4 3 isr 1 3"),
+			[]string{"orders/0 from [1 4 3] to [3 4 2]: adds broker 2 in rack a; removes broker 1, which is to be left; copies 1.0 GiB"},
+		},
+		"leaders: on the broker with the fewest": {
+			placement.Brokers{Registered: six, Load: loaded(9, 12, 12, 0, 9, 9), Leaving: []int32{1}}, orders(three, "1 3 5"),
+			[]string{"orders/0 from [1 3 5] to [5 3 2]: adds broker 2 in rack a; removes broker 1, which is to be left; copies 1.0 GiB"},
+		},
+		"leaders: an earlier choice gives way to later ones": {
+			placement.Brokers{Registered: six, Load: loaded(9, 150, 0, 0, 0, 150), Leaving: []int32{1}},
+			orders(three, "1 3 5", "1 3 6", "1 3 6"),
+			[]string{
+				"orders/0 from [1 3 5] to [5 3 2]: adds broker 2 in rack a; removes broker 1, which is to be left; copies 1.0 GiB",
+				"orders/1 from [1 3 6] to [3 6 2]: adds broker 2 in rack a; removes broker 1, which is to be left; copies 1.0 GiB",
+				"orders/2 from [1 3 6] to [3 6 2]: adds broker 2 in rack a; removes broker 1, which is to be left; copies 1.0 GiB",
+			},
+		},
 		"leaders: the one that goes is followed by the broker with the fewest": {
 			placement.Brokers{Registered: six, Load: loaded(9, 9, 30, 9, 15, 9), Leaving: []int32{1}}, orders(three, "1 3 5"),
 			[]string{"orders/0 from [1 3 5] to [2 3 5]: adds broker 2 in rack a; removes broker 1, which is to be left; copies 1.0 GiB"},
