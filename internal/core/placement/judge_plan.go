@@ -220,24 +220,23 @@ func (j *planJudge) books(p *topic.Partition, m *Move, final []int32) {
 
 // sameRack checks that replicas on brokers to be left are replaced in their racks where these have room.
 func (j *planJudge) sameRack(m *Move, final []int32) {
-	added, in, free := j.byRack(m.Added), j.byRack(final), map[string]int{}
-	for _, b := range j.staying {
-		if j.mayGet(b.ID) && !slices.Contains(m.From, b.ID) && !slices.Contains(m.Added, b.ID) {
-			free[b.Rack]++
-		}
-	}
-	lost := map[string]int{}
+	added, in, lost := j.byRack(m.Added), j.byRack(final), map[string]int{}
 	for _, b := range j.registered {
 		if j.leaving[b.ID] && slices.Contains(m.From, b.ID) {
 			lost[b.Rack]++
 		}
+	}
+	free := map[string]bool{}
+	for _, b := range j.staying {
+		taken := slices.Contains(m.From, b.ID) || slices.Contains(m.Added, b.ID)
+		free[b.Rack] = free[b.Rack] || !taken && j.mayGet(b.ID)
 	}
 	elsewhere := 0
 	for rack, n := range added {
 		elsewhere += max(0, n-lost[rack])
 	}
 	for rack, n := range lost {
-		if added[rack] < n && in[rack] < j.perRack && free[rack] > 0 && elsewhere > 0 {
+		if added[rack] < n && in[rack] < j.perRack && free[rack] && elsewhere > 0 {
 			j.object("replaces in other racks what rack %s has room for", rack)
 		}
 	}
