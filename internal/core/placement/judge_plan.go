@@ -171,7 +171,7 @@ func (j *planJudge) move(p *topic.Partition, m *Move, bytes int64) {
 	}
 	j.books(p, m, final)
 	for _, id := range m.Added {
-		if b, ok := j.byID[id]; !ok || b.Fenced || b.Rack == "" && !j.rule.BestEffort {
+		if !j.mayGet(id) {
 			j.object("adds broker %d, which may get nothing", id)
 		}
 	}
@@ -184,10 +184,15 @@ func (j *planJudge) move(p *topic.Partition, m *Move, bytes int64) {
 	}
 	j.sameRack(m, final)
 	j.safety(p, m, final, best)
-	first := m.From[:min(1, len(m.From))]
-	if len(minus(first, final)) == 0 && len(first) > 0 && m.Replicas[0] != first[0] {
-		j.object("changes the preferred leader %d, which stays, to %d", first[0], m.Replicas[0])
+	if len(m.From) > 0 && slices.Index(final, m.From[0]) > 0 {
+		j.object("changes the preferred leader %d, which stays, to %d", m.From[0], m.Replicas[0])
 	}
+}
+
+// mayGet tells whether a broker may get a new replica.
+func (j *planJudge) mayGet(id int32) bool {
+	b, ok := j.byID[id]
+	return ok && !b.Fenced && (b.Rack != "" || j.rule.BestEffort)
 }
 
 // books checks that what is added, removed and held adds up.
@@ -215,32 +220,37 @@ func (j *planJudge) books(p *topic.Partition, m *Move, final []int32) {
 
 // sameRack checks that replicas on brokers to be left are replaced in their racks where these have room.
 func (j *planJudge) sameRack(m *Move, final []int32) {
-	lost, added, in, free := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
+	added, in, lost := j.byRack(m.Added), j.byRack(final), map[string]int{}
 	for _, b := range j.registered {
 		if j.leaving[b.ID] && slices.Contains(m.From, b.ID) {
 			lost[b.Rack]++
 		}
 	}
-	for _, id := range m.Added {
-		added[j.byID[id].Rack]++
-	}
-	for _, id := range final {
-		in[j.byID[id].Rack]++
-	}
+	free := map[string]bool{}
 	for _, b := range j.staying {
-		if !b.Fenced && !slices.Contains(m.From, b.ID) && !slices.Contains(m.Added, b.ID) && (b.Rack != "" || j.rule.BestEffort) {
-			free[b.Rack]++
-		}
+		taken := slices.Contains(m.From, b.ID) || slices.Contains(m.Added, b.ID)
+		free[b.Rack] = free[b.Rack] || !taken && j.mayGet(b.ID)
 	}
 	elsewhere := 0
 	for rack, n := range added {
 		elsewhere += max(0, n-lost[rack])
 	}
 	for rack, n := range lost {
-		if added[rack] < n && in[rack] < j.perRack && free[rack] > 0 && elsewhere > 0 {
+		if added[rack] < n && in[rack] < j.perRack && free[rack] && elsewhere > 0 {
 			j.object("replaces in other racks what rack %s has room for", rack)
 		}
 	}
+}
+
+// byRack counts brokers that stay by their racks.
+func (j *planJudge) byRack(ids []int32) map[string]int {
+	in := map[string]int{}
+	for _, id := range ids {
+		if b, ok := j.byID[id]; ok {
+			in[b.Rack]++
+		}
+	}
+	return in
 }
 
 // safety checks the leader and the in-sync replicas.

@@ -45,16 +45,10 @@ func (r *repair) shed(j *job, final bool) bool {
 
 // worst finds the replica that is to go next; -1 when all may stay. It is sure when the load of brokers plays no part.
 func (r *repair) worst(members []member, t *terms, n int32) (worst int, why fate, sure bool) {
-	why = surplus
-	for _, m := range members {
-		if m.fate == stays && r.inRack[r.rack[m.slot]] > t.perRack {
-			why = crowded
-		}
+	worst, why, sure = -1, r.excess(members, t, n), true
+	if why == stays {
+		return worst, why, sure
 	}
-	if why == surplus && n <= t.rule.ReplicationFactor {
-		return -1, stays, true
-	}
-	worst, sure = -1, true
 	for i, m := range members {
 		if m.fate != stays || why == crowded && r.inRack[r.rack[m.slot]] <= t.perRack {
 			continue
@@ -74,6 +68,19 @@ func (r *repair) worst(members []member, t *terms, n int32) (worst int, why fate
 		}
 	}
 	return worst, why, sure
+}
+
+// excess tells whether replicas must go, of n that may stay, and why: stays when none must.
+func (r *repair) excess(members []member, t *terms, n int32) fate {
+	for _, m := range members {
+		if m.fate == stays && r.inRack[r.rack[m.slot]] > t.perRack {
+			return crowded
+		}
+	}
+	if n > t.rule.ReplicationFactor {
+		return surplus
+	}
+	return stays
 }
 
 // worth orders two replicas of one partition by how much they are to be kept, the load of their brokers aside.
@@ -105,18 +112,23 @@ func (r *repair) hold(t *terms, members []member) {
 		}
 	}
 	for lacking := min(t.rule.MinInSyncReplicas, holdable) - kept; lacking > 0; lacking-- {
-		best := -1
-		for i, m := range members {
-			if m.fate == stays || m.fate == held || !m.inSync || m.slot < 0 {
-				continue
-			}
-			// The leader, which only a broker without a rack can be here, spares an election while the others are copied.
-			if best < 0 || m.leads {
-				best = i
-			}
-		}
-		members[best].fate = held
+		members[nextHeld(members)].fate = held
 	}
+}
+
+// nextHeld finds an in-sync replica that goes and can be held, the leader if it is one: to keep it spares an election while
+// the others are copied.
+func nextHeld(members []member) int {
+	best := -1
+	for i, m := range members {
+		if !m.inSync || m.slot < 0 || m.fate == stays || m.fate == held {
+			continue
+		}
+		if best < 0 || m.leads {
+			best = i
+		}
+	}
+	return best
 }
 
 // countOut takes what goes, and what is held and goes later, off the load.
@@ -203,14 +215,14 @@ func (r *repair) owe(id, n int32) {
 // rack with the fewest, so that racks fill like water; then by load. It never takes a rack above its share, so room is
 // not lost by any choice. There is one, because partitions without room have been left.
 func (r *repair) target(t *terms, mark int32, seed uint64) int32 {
-	best, least, owed := int32(-1), t.perRack, false
+	best, least, owed := int32(-1), int32(0), false
 	for _, slot := range t.targets {
 		rack := r.rack[slot]
 		in, owes := r.inRack[rack], r.owed[rack] > 0
-		if in == t.perRack || r.taken[slot] == mark || owed && !owes || owed == owes && in > least {
+		if in == t.perRack || r.taken[slot] == mark {
 			continue
 		}
-		if best < 0 || owes && !owed || in < least || r.emptier(slot, best, seed) {
+		if best < 0 || owes && !owed || owes == owed && (in < least || in == least && r.emptier(slot, best, seed)) {
 			best, least, owed = slot, in, owes
 		}
 	}

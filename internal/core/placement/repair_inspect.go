@@ -52,20 +52,12 @@ func (r *repair) read(p *topic.Partition, t *terms) wrong {
 			continue
 		}
 		m := member{id: id, slot: r.slot(id), leads: id == p.Leader, first: i == 0}
-		switch {
-		case m.slot >= 0 && (t.rule.BestEffort || r.brokers[m.slot].Rack != ""):
+		m.fate = r.fate(m, t)
+		if m.fate == stays {
 			r.inRack[r.rack[m.slot]]++
 			fullest = max(fullest, r.inRack[r.rack[m.slot]])
-		case m.slot >= 0:
-			m.fate = rackless
-			found |= withoutRack
-		case r.leaves(id):
-			m.fate = leaving
-			found |= leavingBroker
-		default:
-			m.fate = missing
-			found |= missingBroker
 		}
+		found |= fateIsWrong[m.fate]
 		r.members = append(r.members, m)
 	}
 	members := r.members[from:]
@@ -88,10 +80,20 @@ func (r *repair) read(p *topic.Partition, t *terms) wrong {
 	return found
 }
 
-// leaves tells whether a registered broker is to be left.
-func (r *repair) leaves(id int32) bool {
-	_, ok := slices.BinarySearch(r.gone, id)
-	return ok
+var fateIsWrong = [...]wrong{stays: 0, missing: missingBroker, leaving: leavingBroker, rackless: withoutRack}
+
+// fate tells whether a replica may stay where it is, racks and numbers aside.
+func (r *repair) fate(m member, t *terms) fate {
+	if m.slot >= 0 {
+		if t.rule.BestEffort || r.brokers[m.slot].Rack != "" {
+			return stays
+		}
+		return rackless
+	}
+	if _, ok := slices.BinarySearch(r.gone, m.id); ok {
+		return leaving
+	}
+	return missing
 }
 
 // forget sets the counts of the partition's racks back to zero.

@@ -190,7 +190,7 @@ func TestRepairSoundly(t *testing.T) { rapid.Check(t, repairSoundly) }
 
 func FuzzRepair(f *testing.F) {
 	for seed := range uint64(8) {
-		data, chance := make([]byte, 1<<14), rand.NewPCG(seed, 0)
+		data, chance := make([]byte, 1<<13), rand.NewPCG(seed, 0)
 		for i := 0; i < len(data); i += 8 {
 			binary.LittleEndian.PutUint64(data[i:], chance.Uint64())
 		}

@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -57,7 +58,13 @@ func TestRepairLarge(t *testing.T) {
 		t.Run(shape, func(t *testing.T) {
 			const partitions = 100_000
 			on, topics := large(partitions, shape)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
 			plan := placement.Repair(on, topics)
+			runtime.ReadMemStats(&after)
+			if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 100 {
+				t.Errorf("%d MiB were allocated", mib)
+			}
 			if len(plan.Moves) != partitions || len(plan.Left) > 0 {
 				t.Fatalf("%d moves, %d left of %d partitions", len(plan.Moves), len(plan.Left), partitions)
 			}
