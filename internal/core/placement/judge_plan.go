@@ -216,6 +216,25 @@ func (j *planJudge) books(p *topic.Partition, m *Move, final []int32) {
 			j.object("%v has broker %d, which Kafka may refuse", m.Replicas, id)
 		}
 	}
+	for _, r := range m.Removed {
+		if want := j.removable(r.Broker); !slices.Contains(want, r.Why) {
+			j.object("removes broker %d for %s, not %v", r.Broker, r.Why, want)
+		}
+	}
+}
+
+// removable gives the reasons for which a replica could be removed.
+func (j *planJudge) removable(id int32) []ViolationKind {
+	b, stays := j.byID[id]
+	switch {
+	case stays && (b.Rack != "" || j.rule.BestEffort):
+		return []ViolationKind{RackRule, TooManyReplicas}
+	case stays:
+		return []ViolationKind{BrokerWithoutRack}
+	case j.isRegistered(id):
+		return []ViolationKind{LeavingBroker}
+	}
+	return []ViolationKind{MissingBroker}
 }
 
 // sameRack checks that replicas on brokers to be left are replaced in their racks where these have room.

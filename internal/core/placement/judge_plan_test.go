@@ -74,6 +74,7 @@ func TestJudgePlanFindsDamage(t *testing.T) {
 		"where it comes from": {func(p *placement.Plan) { move(p, 0).From = []int32{1, 3, 2} }, "comes from"},
 		"added":               {func(p *placement.Plan) { move(p, 0).Added = nil }, "said to be"},
 		"removed":             {func(p *placement.Plan) { move(p, 0).Removed = nil }, "said to be"},
+		"why it is removed":   {func(p *placement.Plan) { move(p, 2).Removed[0].Why = placement.MissingBroker }, "for MissingBroker"},
 		"still wrong": {func(p *placement.Plan) {
 			replace(p, 0, placement.Move{Replicas: []int32{1, 3, 4}, Added: []int32{4}, Removed: crowd(2)})
 		}, "is still wrong"},
