@@ -245,12 +245,7 @@ func (j *planJudge) sameRack(m *Move, final []int32) {
 			lost[b.Rack]++
 		}
 	}
-	free := map[string]bool{}
-	for _, b := range j.staying {
-		taken := slices.Contains(m.From, b.ID) || slices.Contains(m.Added, b.ID)
-		free[b.Rack] = free[b.Rack] || !taken && j.mayGet(b.ID)
-	}
-	elsewhere := 0
+	free, elsewhere := j.free(m), 0
 	for rack, n := range added {
 		elsewhere += max(0, n-lost[rack])
 	}
@@ -259,6 +254,16 @@ func (j *planJudge) sameRack(m *Move, final []int32) {
 			j.object("replaces in other racks what rack %s has room for", rack)
 		}
 	}
+}
+
+// free are the racks that have a broker which may get a replica of the partition and has none.
+func (j *planJudge) free(m *Move) map[string]bool {
+	free := map[string]bool{}
+	for _, b := range j.staying {
+		taken := slices.Contains(m.From, b.ID) || slices.Contains(m.Added, b.ID)
+		free[b.Rack] = free[b.Rack] || !taken && j.mayGet(b.ID)
+	}
+	return free
 }
 
 // byRack counts brokers that stay by their racks.
