@@ -245,25 +245,22 @@ func (j *planJudge) sameRack(m *Move, final []int32) {
 			lost[b.Rack]++
 		}
 	}
-	free, elsewhere := j.free(m), 0
+	elsewhere := 0
 	for rack, n := range added {
 		elsewhere += max(0, n-lost[rack])
 	}
 	for rack, n := range lost {
-		if added[rack] < n && in[rack] < j.perRack && free[rack] && elsewhere > 0 {
+		if added[rack] < n && in[rack] < j.perRack && elsewhere > 0 && j.hasFree(rack, m) {
 			j.object("replaces in other racks what rack %s has room for", rack)
 		}
 	}
 }
 
-// free are the racks that have a broker which may get a replica of the partition and has none.
-func (j *planJudge) free(m *Move) map[string]bool {
-	free := map[string]bool{}
-	for _, b := range j.staying {
-		taken := slices.Contains(m.From, b.ID) || slices.Contains(m.Added, b.ID)
-		free[b.Rack] = free[b.Rack] || !taken && j.mayGet(b.ID)
-	}
-	return free
+// hasFree tells whether a rack has a broker that a partition was never on and could get a replica.
+func (j *planJudge) hasFree(rack string, m *Move) bool {
+	return slices.ContainsFunc(j.staying, func(b topic.Broker) bool {
+		return b.Rack == rack && j.mayGet(b.ID) && !slices.Contains(m.From, b.ID) && !slices.Contains(m.Added, b.ID)
+	})
 }
 
 // byRack counts brokers that stay by their racks.
