@@ -120,8 +120,7 @@ func TestSituations(t *testing.T) {
 			},
 			want: current("False UnderMinISR"), wantEvents: []string{"Warning GuaranteesLost"},
 			says: map[string][]string{"Durable": {"1 of 2 partitions with fewer than 2 replicas in sync (0)",
-				"broker 3 (rack b, out of service), broker 5 (rack c, out of service)", "acks=all producers wait",
-				"no confirmed record is lost"}},
+				"broker 3 (rack b, out of service), broker 5 (rack c, out of service)", "acks=all producers wait"}},
 		},
 		"no leader": {
 			scene: func(s *scene) {
