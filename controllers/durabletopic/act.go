@@ -94,7 +94,7 @@ func (p *pass) replan() {
 // notice counts drift once and lets the fight over its key begin.
 func (p *pass) notice(differences []durability.Difference, now time.Time) {
 	for _, d := range differences {
-		if d.Expected || !p.memory.drifts(d.Key, p.wanted[d.Key]) {
+		if d.Expected || d.HeldDown || !p.memory.drifts(d.Key, p.wanted[d.Key]) {
 			continue
 		}
 		p.memory.fights[d.Key] = p.memory.fights[d.Key].Found(now)
@@ -190,6 +190,9 @@ func (p *pass) done(step plan.Step) {
 }
 
 func (p *pass) configured(c plan.ConfigChange) {
+	if want, ok := p.wanted[c.Key]; ok && c.To != nil && *c.To != want {
+		return // held down for a while: neither drift nor what is declared
+	}
 	change := v1alpha1.DriftChange{Key: c.Key, From: c.From}
 	if c.To == nil {
 		p.owned = slices.DeleteFunc(slices.Clone(p.owned), func(k string) bool { return k == c.Key })

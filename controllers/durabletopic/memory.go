@@ -134,13 +134,14 @@ func (m *memory) did(now time.Time) {
 // settle learns what is as declared now: every wanted key that does not differ. A key that differs from what it was
 // settled to stays so: correcting it is correcting drift.
 func (m *memory) settle(wanted map[string]string, differences []durability.Difference) {
-	differs := map[string]bool{}
+	differs, heldDown := map[string]bool{}, map[string]bool{}
 	for _, d := range differences {
 		differs[d.Key] = true
+		heldDown[d.Key] = heldDown[d.Key] || d.HeldDown
 	}
 	settled := make(map[string]string, len(wanted))
 	for key, value := range wanted {
-		if !differs[key] || m.drifts(key, value) {
+		if !differs[key] || !heldDown[key] && m.drifts(key, value) {
 			settled[key] = value
 		}
 	}

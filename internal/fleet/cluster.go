@@ -216,9 +216,16 @@ func (c *Cluster) Wish(claimant, topicName string, w *moves.Wish) {
 func (c *Cluster) withdraw(claimant string) {
 	old, had := c.wishes[claimant]
 	delete(c.wishes, claimant)
-	if had && c.conn != nil && c.conn.mover != nil {
-		c.conn.mover.Withdraw(old.topic)
+	if !had || c.conn == nil || c.conn.mover == nil {
+		return
 	}
+	for _, other := range c.wishes {
+		if other.topic == old.topic { // its successor has spoken already
+			c.conn.mover.Wish(other.topic, other.Wish)
+			return
+		}
+	}
+	c.conn.mover.Withdraw(old.topic)
 }
 
 // MoveWords says how it stands with the moves of a topic; empty if there is nothing to say but that they go on.

@@ -98,6 +98,7 @@ func (m *Mover) plan(s scene, listing *topic.Listing, wrong []string) ([]moves.C
 		}
 		candidates = append(candidates, moves.Candidate{
 			Topic: mv.Topic, TopicID: ids[mv.Topic], Partition: mv.Partition, From: mv.From, To: mv.Replicas,
+			MinInSync: int(s.wishes[mv.Topic].Rule.MinInSyncReplicas),
 		})
 	}
 	return candidates, said

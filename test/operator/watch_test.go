@@ -161,6 +161,14 @@ func (w *world) everReady(name string) bool {
 	})
 }
 
+// everStalled tells whether any version said Stalled=True.
+func (w *world) everStalled(name string) bool {
+	w.t.Helper()
+	return slices.ContainsFunc(w.versions(name), func(t *durableTopic) bool {
+		return meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionStalled)
+	})
+}
+
 // path is the sequence of Ready's values, each change once, like "Unknown:Suspended".
 func (w *world) path(name string) []string {
 	w.t.Helper()

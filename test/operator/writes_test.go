@@ -15,6 +15,7 @@ import (
 // judgeOfWrites follows what the operator writes to one Kafka.
 type judgeOfWrites struct {
 	throttled map[string][]string // entries like "0:1" by topic and key, as far as the operator put them there
+	ever      map[string][]string // the same with those that it took away again
 	rates     map[string]bool     // cluster-wide, as far as the operator set them
 	troubles  []string
 }
@@ -28,7 +29,7 @@ func (j *judgeOfWrites) fail(format string, args ...any) {
 // a broker or the cluster, no deletion, no unclean election, and no entry of a throttle goes that is not its own.
 func (w *world) checkWrites() {
 	w.t.Helper()
-	j := &judgeOfWrites{throttled: map[string][]string{}, rates: map[string]bool{}}
+	j := &judgeOfWrites{throttled: map[string][]string{}, ever: map[string][]string{}, rates: map[string]bool{}}
 	for _, write := range w.kafka.Writes() {
 		switch req := write.Request.(type) {
 		case *kmsg.CreateTopicsRequest, *kmsg.CreatePartitionsRequest:
@@ -78,9 +79,10 @@ func (j *judgeOfWrites) throttle(name string, c kmsg.IncrementalAlterConfigsRequ
 	switch have := j.throttled[at]; c.Op {
 	case kmsg.IncrementalAlterConfigOpAppend:
 		j.throttled[at] = append(have, entries...)
+		j.ever[at] = append(j.ever[at], entries...)
 	case kmsg.IncrementalAlterConfigOpSubtract:
 		for _, e := range entries {
-			if !slices.Contains(have, e) {
+			if !slices.Contains(j.ever[at], e) {
 				j.fail("subtract of %s from %s, which it had not put there", e, at)
 			}
 		}
@@ -186,6 +188,23 @@ func firstMove(k *kafkatest.Cluster, topic string) int {
 	return all[i].At
 }
 
+// setsOf gives the values that a request gives to a key.
+func setsOf(req kmsg.Request, key string) []string {
+	alter, ok := req.(*kmsg.IncrementalAlterConfigsRequest)
+	if !ok {
+		return nil
+	}
+	var values []string
+	for _, r := range alter.Resources {
+		for _, c := range r.Configs {
+			if c.Name == key && c.Value != nil {
+				values = append(values, *c.Value)
+			}
+		}
+	}
+	return values
+}
+
 // minISRWrites gives the places among all writes of changes of a topic's min.insync.replicas, and the values, in order.
 func minISRWrites(k *kafkatest.Cluster, topic string) (at []int, values []string) {
 	for i, write := range k.Writes() {
@@ -194,10 +213,13 @@ func minISRWrites(k *kafkatest.Cluster, topic string) (at []int, values []string
 			continue
 		}
 		for _, r := range req.Resources {
-			for _, c := range r.Configs {
-				if r.ResourceName == topic && c.Name == minISR && c.Value != nil {
-					at, values = append(at, i), append(values, *c.Value)
-				}
+			if r.ResourceName != topic {
+				continue
+			}
+			alone := *req
+			alone.Resources = []kmsg.IncrementalAlterConfigsRequestResource{r}
+			for _, value := range setsOf(&alone, minISR) {
+				at, values = append(at, i), append(values, value)
 			}
 		}
 	}
@@ -224,14 +246,22 @@ const unknownServerError = -1
 func (w *world) tickUntilReady(names ...string) {
 	w.t.Helper()
 	for _, name := range names {
-		w.eventually(name+" to be ready", func() string {
-			w.kafka.Tick()
+		w.tickUntil(name+" to be ready", func() string {
 			if t := w.get(name); !has(t.Status.Conditions, t.Generation, "Ready=True") {
 				return conditions(t.Generation, t.Status.Conditions)
 			}
 			return ""
 		})
 	}
+}
+
+// tickUntil lets time pass in Kafka until done gives "".
+func (w *world) tickUntil(what string, done func() string) {
+	w.t.Helper()
+	w.eventually(what, func() string {
+		w.kafka.Tick()
+		return done()
+	})
 }
 
 // replicas of a topic by partition.

@@ -16,6 +16,8 @@ type Candidate struct {
 	TopicID   string
 	Partition int32
 	From, To  []int32
+	// MinInSync is the min.insync.replicas that the topic should have.
+	MinInSync int
 }
 
 func (c Candidate) key() Key { return Key{c.Topic, c.Partition} }
@@ -204,8 +206,17 @@ func (in Input) notYet(c Candidate, moving map[Key]bool) string {
 		return "the partition has no leader"
 	case stopsProducers(f.Topic, p, c.To):
 		return "min.insync.replicas has to be held down first"
+	case len(c.To) < len(p.Replicas) && higher(f.Topic, c.MinInSync):
+		return "min.insync.replicas has to be lowered first"
 	}
 	return ""
+}
+
+// higher tells whether min.insync.replicas is higher than it should be, or not known: with fewer replicas than it was made
+// for, the loss of one more would stop acks=all producers.
+func higher(t *topic.Topic, wanted int) bool {
+	minISR, err := strconv.Atoi(strings.TrimSpace(t.Configs[topic.MinInSyncReplicas].Value))
+	return err != nil || minISR > wanted
 }
 
 // stopsProducers tells whether beginning the move would raise the number of replicas that acks=all waits for above those

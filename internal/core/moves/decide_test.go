@@ -32,7 +32,7 @@ func move(partition int32, from, to []int32) Move {
 }
 
 func candidate(partition int32, from, to []int32) Candidate {
-	return Candidate{Topic: "orders", TopicID: topictest.ID.String(), Partition: partition, From: from, To: to}
+	return Candidate{Topic: "orders", TopicID: topictest.ID.String(), Partition: partition, From: from, To: to, MinInSync: 2}
 }
 
 func ids(list ...int32) []int32 { return list }
@@ -100,6 +100,9 @@ func TestBegin(t *testing.T) {
 		"from 2 replicas in sync to 3": {scene("1 2"), candidate(0, ids(1, 2), ids(1, 2, 5)), true, ""},
 		"from 2 replicas to 3, already waiting": {scene("1 2 isr 1"), candidate(0, ids(1, 2), ids(1, 2, 5)), true,
 			""},
+		"fewer replicas, min.insync.replicas still made for more": {scene("1 3 5 6 2").with(func(in *Input) {
+			topictest.Config(in.Facts["orders"].Topic, topic.MinInSyncReplicas, topic.TypeInt, "3")
+		}), candidate(0, ids(1, 3, 5, 6, 2), ids(1, 3, 5)), false, "min.insync.replicas has to be lowered first"},
 		"fewer replicas": {scene("1 3 5 6"), candidate(0, ids(1, 3, 5, 6), ids(1, 3, 5)), true, ""},
 	}
 	for name, tc := range tests {

@@ -141,7 +141,8 @@ func (v *builder) gravest() *fault.Fault {
 	worst := all[0]
 	for _, f := range all {
 		personNeeded := f.Class > fault.Waiting && worst.Class <= fault.Waiting
-		cause := worst.Reason == v1alpha1.ReasonMinInSyncReplicasHeld && f.Reason == v1alpha1.ReasonMovingReplicas
+		cause := worst.Reason == v1alpha1.ReasonMinInSyncReplicasHeld &&
+			(f.Reason == v1alpha1.ReasonMovingReplicas || f.Reason == v1alpha1.ReasonWaitingForBrokers)
 		if personNeeded || cause {
 			worst = f
 		}
