@@ -53,9 +53,10 @@ contract: build prepare ## One suite on the in-memory cluster and on real Kafka
 e2e: build prepare ## The operator's own program against real Kafka and a real API server
 	go test -p 1 -timeout 60m ./test/e2e/...
 
+BENCH ?= .
 .PHONY: bench
-bench: ## Benchmarks
-	go test -run '^$$' -bench . -benchmem ./internal/...
+bench: ## Benchmarks; x-judge is the time against one look of the judge at the same partitions (BENCH=Repair: the planner only)
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./internal/...
 
 ##@ Build
 
@@ -91,7 +92,7 @@ generate: ## Regenerate code and documents from the Go sources
 .PHONY: manifests
 manifests: ## Regenerate config/crd and config/rbac/role.yaml from the markers
 	$(TOOL) controller-gen crd paths=./api/... output:crd:dir=config/crd/bases
-	$(TOOL) controller-gen rbac:roleName=durabletopic-controller-manager paths=./controllers/... paths=./cmd/... output:rbac:dir=config/rbac
+	$(TOOL) controller-gen rbac:roleName=durabletopic-controller-manager paths=./controllers/... paths=./cmd/... paths=./internal/journal/... output:rbac:dir=config/rbac
 
 .PHONY: verify
 verify: ## Fail if anything generated is not up to date, or the code is not formatted

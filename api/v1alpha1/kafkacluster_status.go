@@ -81,6 +81,11 @@ type KafkaClusterStatus struct {
 	// +kubebuilder:validation:MaxItems=2
 	Topics []TopicCount `json:"topics,omitempty"`
 
+	// moves counts the partitions whose replicas are moved; unset while none is.
+	//
+	// +optional
+	Moves *MoveCounts `json:"moves,omitempty"`
+
 	// missingPermissions are the rights that the operator was refused in Kafka,
 	// each as operation and resource, such as "AlterConfigs on Topic orders".
 	//

@@ -117,6 +117,13 @@ type KafkaClusterSpec struct {
 	// +optional
 	// +default={"critical":{"replicationFactor":3},"telemetry":{"replicationFactor":3}}
 	Profiles Profiles `json:"profiles,omitempty,omitzero"`
+
+	// reassignment bounds how replicas of existing topics are moved to where their
+	// profile wants them.
+	//
+	// +optional
+	// +default={"maxConcurrentPartitionMoves":10,"throttle":{"mode":"Limited","bytesPerSecond":52428800},"stallTimeoutSeconds":600}
+	Reassignment Reassignment `json:"reassignment,omitempty,omitzero"`
 }
 
 // Profiles holds one cluster's settings of each profile.

@@ -16,7 +16,7 @@ func wire(mgr ctrl.Manager, o options.Options) error {
 	build := version.Get()
 	_, err := assembly.Assemble(mgr, assembly.Options{
 		Recorder: name, Dial: kafka.Dial, Metrics: metrics.New(runtimemetrics.Registry, build), Workers: o.Workers, Hold: hold(o),
-		SoftwareVersion: build.Version,
+		SoftwareVersion: build.Version, Namespace: o.Namespace,
 	})
 	return err
 }

@@ -35,6 +35,7 @@ func (p *pass) acted(ctx context.Context) bool {
 	}
 	p.replan()
 	if len(p.plan.Steps) == 0 || p.desired.Mode != v1alpha1.EnforcementEnforce {
+		p.plan.Moves = p.preview(ctx)
 		p.conclude()
 		return true
 	}
@@ -83,7 +84,7 @@ func (p *pass) replan() {
 	p.notice(differences, now)
 	p.plan = plan.Make(plan.Input{
 		Input: in, Differences: differences, Known: p.known(), Fights: p.memory.fights,
-		Refused: p.memory.refusals(now), Now: now,
+		Refused: p.memory.refusals(now), Moves: p.kafka.MoveWords(p.desired.Topic), Now: now,
 	})
 	if p.view.Shown() { // of what cannot be seen nothing is known to be as declared
 		p.memory.settle(p.wanted, differences)
@@ -93,7 +94,7 @@ func (p *pass) replan() {
 // notice counts drift once and lets the fight over its key begin.
 func (p *pass) notice(differences []durability.Difference, now time.Time) {
 	for _, d := range differences {
-		if d.Expected || !p.memory.drifts(d.Key, p.wanted[d.Key]) {
+		if d.Expected || d.HeldDown || !p.memory.drifts(d.Key, p.wanted[d.Key]) {
 			continue
 		}
 		p.memory.fights[d.Key] = p.memory.fights[d.Key].Found(now)
@@ -189,6 +190,9 @@ func (p *pass) done(step plan.Step) {
 }
 
 func (p *pass) configured(c plan.ConfigChange) {
+	if want, ok := p.wanted[c.Key]; ok && c.To != nil && *c.To != want {
+		return // held down for a while: neither drift nor what is declared
+	}
 	change := v1alpha1.DriftChange{Key: c.Key, From: c.From}
 	if c.To == nil {
 		p.owned = slices.DeleteFunc(slices.Clone(p.owned), func(k string) bool { return k == c.Key })

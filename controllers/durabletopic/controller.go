@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"durabletopic.io/operator/api/v1alpha1"
+	"durabletopic.io/operator/internal/core/moves"
 	"durabletopic.io/operator/internal/core/plan"
 	"durabletopic.io/operator/internal/core/topic"
 	"durabletopic.io/operator/internal/core/verdict"
@@ -53,11 +54,27 @@ type Contact interface {
 	Refresh(ctx context.Context, topicName string) error
 }
 
+// Mover moves replicas.
+type Mover interface {
+	// Wish says where an object wants the replicas of its topic; nil: it wants none moved.
+	Wish(claimant, topicName string, w *moves.Wish)
+	// MoveWords says what keeps the moves of a topic; empty: nothing.
+	MoveWords(topicName string) string
+	// PreviewMoves says in words where the replicas would be moved.
+	PreviewMoves(ctx context.Context, topicName string, w moves.Wish) []string
+}
+
+// Work is what changes one Kafka cluster, on its own behalf or in its own time.
+type Work interface {
+	Hands
+	Mover
+}
+
 // Kafka is one connected Kafka cluster.
 type Kafka interface {
 	Facts
-	Hands
 	Contact
+	Work
 }
 
 // Inventory is told how objects stand.
@@ -168,6 +185,7 @@ func (c *Controller) report(ctx context.Context, before *v1alpha1.DurableTopic, 
 		c.tell(after, v.Events)
 	}
 	if changed {
+		p.memory.wroteAt = p.now()
 		log.FromContext(ctx).V(1).Info("wrote status", "topic", p.desired.Topic, "events", len(v.Events))
 	}
 	return ctrl.Result{RequeueAfter: p.returnAfter(v.RequeueAfter)}, nil

@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"durabletopic.io/operator/api/v1alpha1"
+	"durabletopic.io/operator/internal/core/durability"
+	"durabletopic.io/operator/internal/core/moves"
 	"durabletopic.io/operator/internal/core/ownership"
 	"durabletopic.io/operator/internal/core/plan"
 	"durabletopic.io/operator/internal/core/profile"
@@ -82,6 +84,25 @@ func (p *pass) connect() {
 	p.view = kafka.View(name)
 	p.refuseUnfit()
 	p.meet()
+	kafka.Wish(p.key, name, p.wish())
+}
+
+// wish is where the replicas should be moved to; nil: they stay where they are.
+func (p *pass) wish() *moves.Wish {
+	if p.refusal != nil || !p.desired.MovesReplicas() {
+		return nil
+	}
+	return &moves.Wish{Rule: p.desired.Rule, Critical: p.desired.Profile == v1alpha1.ProfileCritical}
+}
+
+// preview says where replicas would be moved if that were allowed.
+func (p *pass) preview(ctx context.Context) []string {
+	if p.desired.Mode != v1alpha1.EnforcementObserve || p.desired.ByBroker || !slices.ContainsFunc(p.plan.Held, func(h plan.Held) bool {
+		return h.Difference.Kind == durability.ReplicasViolate
+	}) {
+		return nil
+	}
+	return p.kafka.PreviewMoves(ctx, p.desired.Topic, moves.Wish{Rule: p.desired.Rule})
 }
 
 // acts tells whether the object looks at Kafka at all.
@@ -195,6 +216,6 @@ func (p *pass) verdictInput() verdict.Input {
 	return verdict.Input{
 		Now: now, Generation: p.object.Generation, Previous: p.object.Status, Desired: p.desired, View: p.view,
 		Refusal: p.refusal, Remaining: p.plan, Failures: p.failures, Owned: p.owned, Did: p.memory.deeds,
-		DoneAt: p.memory.doneAt, Fights: p.fights(now),
+		DoneAt: p.memory.doneAt, WroteAt: p.memory.wroteAt, Fights: p.fights(now),
 	}
 }

@@ -34,6 +34,8 @@ type memory struct {
 	deeds verdict.Deeds
 	// doneAt is when the oldest untold deed was done.
 	doneAt time.Time
+	// wroteAt is when the status was last written.
+	wroteAt time.Time
 	// awaited: our create was answered with success and no read has shown the topic since.
 	awaited  bool
 	failures int // passes in a row with a failure
@@ -132,13 +134,14 @@ func (m *memory) did(now time.Time) {
 // settle learns what is as declared now: every wanted key that does not differ. A key that differs from what it was
 // settled to stays so: correcting it is correcting drift.
 func (m *memory) settle(wanted map[string]string, differences []durability.Difference) {
-	differs := map[string]bool{}
+	differs, heldDown := map[string]bool{}, map[string]bool{}
 	for _, d := range differences {
 		differs[d.Key] = true
+		heldDown[d.Key] = heldDown[d.Key] || d.HeldDown
 	}
 	settled := make(map[string]string, len(wanted))
 	for key, value := range wanted {
-		if !differs[key] || m.drifts(key, value) {
+		if !differs[key] || !heldDown[key] && m.drifts(key, value) {
 			settled[key] = value
 		}
 	}

@@ -3,6 +3,7 @@
 package kafkacluster
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -14,9 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"durabletopic.io/operator/api/v1alpha1"
+	"durabletopic.io/operator/internal/core/moves"
 	"durabletopic.io/operator/internal/core/topic"
 	"durabletopic.io/operator/internal/fleet"
 	"durabletopic.io/operator/internal/metrics"
+	"durabletopic.io/operator/internal/mover"
 	"durabletopic.io/operator/internal/statuswriter"
 	"durabletopic.io/operator/internal/wakeup"
 )
@@ -96,7 +99,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 		return ctrl.Result{}, err
 	}
 	if changed {
-		c.counts.wrote(after.Name, before.Status.Topics, after.Status.Topics, c.Now())
+		c.counts.wrote(after.Name, numbersOf(before.Status), numbersOf(after.Status), c.Now())
 		c.tell(before, after)
 		log.FromContext(ctx).V(1).Info("wrote status", "cluster", after.Name)
 	}
@@ -117,8 +120,13 @@ func (c *Controller) forget(req reconcile.Request) {
 // gather connects, and reads what is known.
 func (c *Controller) gather(o *v1alpha1.KafkaCluster, all []v1alpha1.KafkaCluster) Input {
 	in := Input{Now: c.Now(), Object: o, ClusterID: o.Status.ClusterID}
-	in.Topics = c.counts.due(o, c.Metrics.TopicCounts(o.Name), in.Now)
 	kafka := c.connect(o, all)
+	present := numbers{topics: c.Metrics.TopicCounts(o.Name)}
+	if kafka != nil {
+		present.moves = moveCounts(kafka.Moves())
+	}
+	counted := c.counts.due(o, present, in.Now)
+	in.Topics, in.Moves = counted.topics, counted.moves
 	if kafka == nil {
 		c.Metrics.Brokers(o.Name, nil)
 		return in
@@ -143,8 +151,24 @@ func (c *Controller) connect(o *v1alpha1.KafkaCluster, all []v1alpha1.KafkaClust
 		BootstrapServers: o.Spec.BootstrapServers,
 		Interval:         interval(o),
 		ClusterID:        bound(o),
+		Moves:            movesOf(o.Spec.Reassignment),
 		Refusal:          refusal(o, Acting(with(all, o))[o.Name]),
 	})
+}
+
+// movesOf are the bounds of moves, with the defaults where an object was made before there were any.
+func movesOf(r v1alpha1.Reassignment) mover.Settings {
+	s := mover.Settings{
+		Settings: moves.Settings{
+			MaxConcurrent: int(cmp.Or(r.MaxConcurrentPartitionMoves, v1alpha1.DefaultMaxConcurrentPartitionMoves)),
+			StallTimeout:  time.Duration(cmp.Or(r.StallTimeoutSeconds, v1alpha1.DefaultStallTimeoutSeconds)) * time.Second,
+		},
+		ReplaceFencedAfter: time.Duration(r.ReplaceFencedBrokersAfterSeconds) * time.Second,
+	}
+	if r.Throttle.Mode != v1alpha1.ThrottleUnlimited {
+		s.BytesPerSecond = cmp.Or(r.Throttle.BytesPerSecond, v1alpha1.DefaultThrottleBytesPerSecond)
+	}
+	return s
 }
 
 func interval(o *v1alpha1.KafkaCluster) time.Duration {

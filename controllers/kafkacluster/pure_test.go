@@ -14,6 +14,7 @@ import (
 	"durabletopic.io/operator/api/v1alpha1"
 	"durabletopic.io/operator/internal/core/topic"
 	"durabletopic.io/operator/internal/fault"
+	"durabletopic.io/operator/internal/mover"
 )
 
 var epoch = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -351,17 +352,20 @@ func TestJudgeIgnoresOtherWords(t *testing.T) {
 
 func TestCountsAreWrittenAtMostOnceAMinute(t *testing.T) {
 	c := counts{at: map[string]time.Time{}}
-	of := func(n int32) []v1alpha1.TopicCount {
-		return []v1alpha1.TopicCount{{Profile: v1alpha1.ProfileCritical, Total: n}}
+	of := func(n int32) numbers {
+		return numbers{
+			topics: []v1alpha1.TopicCount{{Profile: v1alpha1.ProfileCritical, Total: 1}},
+			moves:  &v1alpha1.MoveCounts{Running: n},
+		}
 	}
 	o := object()
 	steps := []struct {
 		at      time.Duration
 		present int32
-		want    []v1alpha1.TopicCount
+		want    numbers
 	}{
-		{at: 0, present: 1, want: nil}, // not all topics were looked at yet
-		{at: 59 * time.Second, present: 2, want: nil},
+		{at: 0, present: 1}, // not all topics were looked at yet
+		{at: 59 * time.Second, present: 2},
 		{at: 60 * time.Second, present: 3, want: of(3)},
 		{at: 61 * time.Second, present: 4, want: of(3)},
 		{at: 119 * time.Second, present: 5, want: of(3)},
@@ -372,10 +376,13 @@ func TestCountsAreWrittenAtMostOnceAMinute(t *testing.T) {
 	for _, s := range steps {
 		now := epoch.Add(s.at)
 		got := c.due(o, of(s.present), now)
-		if diff := cmp.Diff(s.want, got); diff != "" {
+		if diff := cmp.Diff(s.want, got, cmp.AllowUnexported(numbers{})); diff != "" {
 			t.Fatalf("after %v (-want +got):\n%s", s.at, diff)
 		}
-		c.wrote(o.Name, o.Status.Topics, got, now)
-		o.Status.Topics = got
+		c.wrote(o.Name, numbersOf(o.Status), got, now)
+		o.Status.Topics, o.Status.Moves = got.topics, got.moves
+	}
+	if moveCounts(mover.Counts{}) != nil {
+		t.Error("no moves are counted")
 	}
 }

@@ -30,13 +30,14 @@ type Input struct {
 	MissingPermissions []string
 	// Topics are the counts to show.
 	Topics []v1alpha1.TopicCount
+	Moves  *v1alpha1.MoveCounts
 }
 
 // Judge gives the status. Time is only in the transition times of conditions that change.
 func Judge(in Input) v1alpha1.KafkaClusterStatus {
 	v := &judgement{Input: in, status: *in.Object.Status.DeepCopy()}
 	v.status.ClusterID = in.ClusterID
-	v.status.Topics = in.Topics
+	v.status.Topics, v.status.Moves = in.Topics, in.Moves
 	if in.Object.Spec.Enforcement == v1alpha1.EnforcementSuspended {
 		v.forgetFacts()
 		v.report(suspended())

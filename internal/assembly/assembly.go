@@ -3,6 +3,7 @@
 package assembly
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -10,9 +11,12 @@ import (
 
 	"durabletopic.io/operator/controllers/durabletopic"
 	"durabletopic.io/operator/controllers/kafkacluster"
+	"durabletopic.io/operator/internal/core/moves"
 	"durabletopic.io/operator/internal/fleet"
+	"durabletopic.io/operator/internal/journal"
 	"durabletopic.io/operator/internal/kafka"
 	"durabletopic.io/operator/internal/metrics"
+	"durabletopic.io/operator/internal/mover"
 )
 
 // Options are what differs from one operator to another.
@@ -25,6 +29,8 @@ type Options struct {
 	Workers, Share int
 	// Hold is how long after the start nothing is written to Kafka: fleet.Options.Hold.
 	Hold time.Duration
+	// Namespace is the operator's own, where the journals of moves are kept.
+	Namespace string
 	// SoftwareVersion is told to the brokers.
 	SoftwareVersion string
 	// Now is the clock of the controllers; nil: time.Now.
@@ -43,9 +49,11 @@ func Assemble(mgr ctrl.Manager, o Options) (*durabletopic.Controller, error) {
 		OnTopics:        func(cluster string, names []string, urgent bool) { topics.TopicsChanged(cluster, names, urgent) },
 		OnCluster:       func(cluster string) { clusters.ClusterChanged(cluster) },
 		OnFree:          func(_, key string) { topics.Enqueue(key) },
+		Journal:         openJournal(&journal.Store{Reader: mgr.GetAPIReader(), Client: mgr.GetClient(), Namespace: o.Namespace}),
 		Hold:            o.Hold,
 		Share:           o.Share,
 		Recorder:        o.Metrics,
+		MoveRecorder:    o.Metrics,
 		SoftwareVersion: o.SoftwareVersion,
 		Log:             mgr.GetLogger().WithName("fleet"),
 	})
@@ -72,4 +80,15 @@ func Assemble(mgr ctrl.Manager, o Options) (*durabletopic.Controller, error) {
 		return nil, fmt.Errorf("set up controller of DurableTopics: %w", err)
 	}
 	return topics, nil
+}
+
+// openJournal opens journals of moves for the fleet.
+func openJournal(s *journal.Store) func(context.Context, string) (mover.Journal, moves.Journal, error) {
+	return func(ctx context.Context, clusterID string) (mover.Journal, moves.Journal, error) {
+		j, content, err := s.Open(ctx, clusterID)
+		if err != nil {
+			return nil, moves.Journal{}, err
+		}
+		return j, content, nil
+	}
 }

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"durabletopic.io/operator/api/v1alpha1"
+	"durabletopic.io/operator/internal/core/moves"
 	"durabletopic.io/operator/internal/core/topic"
 	"durabletopic.io/operator/internal/fault"
+	"durabletopic.io/operator/internal/mover"
 )
 
 // grace is how long the absence of a connection is not held against topics.
@@ -28,10 +30,17 @@ type Cluster struct {
 	conn     *connection
 	failed   topic.Contact // stands in while there is no connection
 	claims   claims
+	wishes   map[string]wish // by claimant
+}
+
+// wish is where a claimant wants the replicas of its topic.
+type wish struct {
+	topic string
+	moves.Wish
 }
 
 func newCluster(name string, f *Fleet) *Cluster {
-	c := &Cluster{name: name, fleet: f, claims: newClaims()}
+	c := &Cluster{name: name, fleet: f, claims: newClaims(), wishes: map[string]wish{}}
 	c.failed = without(notConnected())
 	c.gate = newGate(f.opts.Share, c.writes, func(key string) { f.opts.OnFree(name, key) })
 	return c
@@ -81,6 +90,7 @@ func (c *Cluster) apply(s Settings) {
 		c.connect()
 		return
 	}
+	c.conn.setMoves(s.Moves)
 	c.conn.observer.SetInterval(s.Interval)
 	c.conn.observer.Bind(s.ClusterID)
 }
@@ -102,6 +112,10 @@ func (c *Cluster) connect() {
 	for name, ask := range c.claims.all() {
 		conn.observer.Declare(name, ask.keys, ask.known)
 	}
+	for _, w := range c.wishes {
+		conn.wish(w.topic, w.Wish)
+	}
+	conn.setMoves(c.settings.Moves)
 	c.conn = conn
 	conn.run(c.ctx, &c.fleet.running)
 }
@@ -177,6 +191,65 @@ func (c *Cluster) Forget(claimant string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.redeclare(c.claims.drop(claimant))
+	c.withdraw(claimant)
+}
+
+// Wish says where a claimant wants the replicas of its topic; nil: it wants none moved. What is on its way is brought to an
+// end all the same.
+func (c *Cluster) Wish(claimant, topicName string, w *moves.Wish) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old, had := c.wishes[claimant]
+	if w == nil || had && old.topic != topicName {
+		c.withdraw(claimant)
+	}
+	if w == nil {
+		return
+	}
+	c.wishes[claimant] = wish{topicName, *w}
+	if c.conn != nil {
+		c.conn.wish(topicName, *w)
+	}
+}
+
+// withdraw takes back a wish. The caller holds c.mu.
+func (c *Cluster) withdraw(claimant string) {
+	old, had := c.wishes[claimant]
+	delete(c.wishes, claimant)
+	if !had || c.conn == nil || c.conn.mover == nil {
+		return
+	}
+	for _, other := range c.wishes {
+		if other.topic == old.topic { // its successor has spoken already
+			c.conn.mover.Wish(other.topic, other.Wish)
+			return
+		}
+	}
+	c.conn.mover.Withdraw(old.topic)
+}
+
+// MoveWords says how it stands with the moves of a topic; empty if there is nothing to say but that they go on.
+func (c *Cluster) MoveWords(topicName string) string {
+	if conn := c.connection(); conn != nil && conn.mover != nil {
+		return conn.mover.Words(topicName)
+	}
+	return ""
+}
+
+// PreviewMoves says in words where the replicas of a topic would be moved.
+func (c *Cluster) PreviewMoves(ctx context.Context, topicName string, w moves.Wish) []string {
+	if conn := c.connection(); conn != nil && conn.mover != nil {
+		return conn.mover.Preview(ctx, topicName, w)
+	}
+	return nil
+}
+
+// Moves counts the partitions that move or should.
+func (c *Cluster) Moves() mover.Counts {
+	if conn := c.connection(); conn != nil && conn.mover != nil {
+		return conn.mover.Counts()
+	}
+	return mover.Counts{}
 }
 
 // redeclare tells the observer what claims have changed for topics. The caller holds c.mu.

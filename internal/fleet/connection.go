@@ -5,9 +5,11 @@ import (
 	"sync"
 	"time"
 
+	"durabletopic.io/operator/internal/core/moves"
 	"durabletopic.io/operator/internal/core/topic"
 	"durabletopic.io/operator/internal/fault"
 	"durabletopic.io/operator/internal/kafka"
+	"durabletopic.io/operator/internal/mover"
 	"durabletopic.io/operator/internal/observer"
 )
 
@@ -18,6 +20,7 @@ type connection struct {
 	wire     kafka.Wire
 	client   *kafka.Client
 	observer *observer.Observer
+	mover    *mover.Mover // nil: no replicas are moved
 	lanes    lanes
 	reserved reservations
 }
@@ -41,9 +44,11 @@ func dial(c *Cluster) (*connection, error) {
 		ClusterID: c.settings.ClusterID,
 		Changed: func(names []string, u observer.Urgency) {
 			o.OnTopics(c.name, names, u == observer.Urgent)
+			conn.changed()
 		},
 		ClusterChanged: func() {
 			o.OnCluster(c.name)
+			conn.changed()
 			c.gate.open()
 		},
 		OnSweep: func(took time.Duration, topics int, err error) { o.Recorder.Sweep(c.name, took, topics, err) },
@@ -51,7 +56,35 @@ func dial(c *Cluster) (*connection, error) {
 			log.V(1).Info("leaving a broker that failed", "broker", broker, "reason", err.Error())
 		},
 	})
+	if o.Journal != nil {
+		conn.mover = mover.New(mover.Options{
+			Client: conn.client, Facts: conn.observer, Guard: conn.guard, Open: o.Journal,
+			OnCounts: func() { o.OnCluster(c.name) },
+			OnWords:  func(names []string) { o.OnTopics(c.name, names, false) },
+			Recorder: ofCluster{c.name, o.MoveRecorder},
+			Log:      log.WithName("mover"),
+		})
+	}
 	return conn, nil
+}
+
+// changed tells the mover that Kafka shows something new.
+func (c *connection) changed() {
+	if c.mover != nil {
+		c.mover.Changed()
+	}
+}
+
+func (c *connection) setMoves(s mover.Settings) {
+	if c.mover != nil {
+		c.mover.Set(s)
+	}
+}
+
+func (c *connection) wish(name string, w moves.Wish) {
+	if c.mover != nil {
+		c.mover.Wish(name, w)
+	}
 }
 
 // run observes and writes until ctx ends or the connection is cancelled. Until everything has ended, running counts it.
@@ -60,6 +93,11 @@ func (c *connection) run(ctx context.Context, running *sync.WaitGroup) {
 	c.lanes = newLanes(ctx, c)
 	running.Go(func() {
 		defer c.wire.Close()
+		var parts sync.WaitGroup
+		defer parts.Wait()
+		if c.mover != nil {
+			parts.Go(func() { c.mover.Run(ctx) })
+		}
 		_ = c.observer.Run(ctx) // ends with ctx and says so
 	})
 }
@@ -92,3 +130,15 @@ func (c *connection) reread(ctx context.Context, name string) {
 			"reason", err.Error())
 	}
 }
+
+// ofCluster records the moves of one cluster.
+type ofCluster struct {
+	name string
+	MoveRecorder
+}
+
+func (r ofCluster) Moves(states map[string]int, bytesLeft int64, timeLeft time.Duration) {
+	r.MoveRecorder.Moves(r.name, states, bytesLeft, timeLeft)
+}
+
+func (r ofCluster) MoveEnded(how string) { r.MoveRecorder.MoveEnded(r.name, how) }

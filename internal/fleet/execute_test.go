@@ -81,6 +81,29 @@ func checkEven(t *testing.T, k *kafkatest.Cluster, topics []string) {
 	}
 }
 
+// So do topics whose partitions are left to the brokers' num.partitions.
+func TestManyCreatesWithoutPartitionsShareFewRequests(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bed) {
+		k, c := b.connect("a", kafkatest.Options{})
+		all := names("t", 100)
+		declare(c, all...)
+		var run sync.WaitGroup
+		for _, name := range all {
+			run.Go(func() {
+				s := create(name)
+				s.Partitions = 0
+				if err := c.Execute(t.Context(), s); err != nil {
+					t.Errorf("create %q: %v", name, err)
+				}
+			})
+		}
+		run.Wait()
+		if n := k.Requests().WriteTotal(); n > 10 {
+			t.Errorf("100 creates took %d requests", n)
+		}
+	})
+}
+
 // Brokers are not given more new topics than they can take in: a request is bounded by the logs that have to be made, and
 // the next one goes when brokers show the topics of the last, though not much later if they do not.
 func TestCreatesArePacedByWhatBrokersShow(t *testing.T) {

@@ -11,8 +11,10 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"durabletopic.io/operator/internal/core/moves"
 	"durabletopic.io/operator/internal/fault"
 	"durabletopic.io/operator/internal/kafka"
+	"durabletopic.io/operator/internal/mover"
 )
 
 // DefaultShare is how many callers may be inside Execute for one cluster: two full requests.
@@ -28,6 +30,8 @@ type Settings struct {
 	Interval time.Duration
 	// ClusterID is the Kafka cluster that may be read; empty: any, while there is no recorded identity.
 	ClusterID string
+	// Moves bound the moves of replicas.
+	Moves mover.Settings
 	// Refusal is why nothing may be written; nil: writes are allowed. Without ClusterID nothing is written either way.
 	Refusal *fault.Fault
 }
@@ -42,6 +46,15 @@ type Recorder interface {
 	Batch(cluster, kind string, size int)
 }
 
+// MoveRecorder takes measurements of moves. Its methods must return at once.
+type MoveRecorder interface {
+	// Moves are the partitions of a cluster that move or should by state, the bytes left to copy, and for how long; a
+	// negative time is not known.
+	Moves(cluster string, states map[string]int, bytesLeft int64, timeLeft time.Duration)
+	// MoveEnded counts a move that is over.
+	MoveEnded(cluster, how string)
+}
+
 // Options of a Fleet. Dial is needed; callbacks may be nil, may come from any goroutine and must return soon.
 type Options struct {
 	Dial func(kafka.Config) (kafka.Wire, error)
@@ -51,12 +64,15 @@ type Options struct {
 	OnCluster func(cluster string)
 	// OnFree hands back a key that Enter refused.
 	OnFree func(cluster, key string)
+	// Journal reads the journal of moves of a Kafka cluster. Nil: no replicas are moved.
+	Journal func(ctx context.Context, clusterID string) (mover.Journal, moves.Journal, error)
 	// Hold is how long after Start nothing is written: MutationDeadline with leader election, else zero.
 	Hold time.Duration
 	// Share of the workers that one cluster may hold; 0: DefaultShare.
 	Share int
-	// Recorder may be nil.
-	Recorder Recorder
+	// Recorder and MoveRecorder may be nil.
+	Recorder     Recorder
+	MoveRecorder MoveRecorder
 	// SoftwareVersion is told to the brokers.
 	SoftwareVersion string
 	Log             logr.Logger
@@ -89,6 +105,9 @@ func New(o Options) *Fleet {
 	}
 	if o.Recorder == nil {
 		o.Recorder = silent{}
+	}
+	if o.MoveRecorder == nil {
+		o.MoveRecorder = silent{}
 	}
 	return &Fleet{opts: o, clusters: map[string]*Cluster{}}
 }
@@ -154,6 +173,8 @@ func (f *Fleet) Cluster(name string) (*Cluster, bool) {
 // silent records nothing.
 type silent struct{}
 
-func (silent) Request(string, string, string, time.Duration) {}
-func (silent) Sweep(string, time.Duration, int, error)       {}
-func (silent) Batch(string, string, int)                     {}
+func (silent) Request(string, string, string, time.Duration)      {}
+func (silent) Sweep(string, time.Duration, int, error)            {}
+func (silent) Batch(string, string, int)                          {}
+func (silent) Moves(string, map[string]int, int64, time.Duration) {}
+func (silent) MoveEnded(string, string)                           {}

@@ -35,7 +35,7 @@ type lanes struct {
 
 func newLanes(ctx context.Context, c *connection) lanes {
 	return lanes{
-		creates:    newLane(ctx, c, KindCreate, c.create, fitCreates),
+		creates:    newLane(ctx, c, KindCreate, c.create, c.fitCreates),
 		locks:      newLane(ctx, c, KindLocks, c.alter, fitAlterations),
 		config:     newLane(ctx, c, KindConfig, c.alter, fitAlterations),
 		partitions: newLane(ctx, c, KindPartitions, c.grow, fitAdditions),
@@ -68,16 +68,25 @@ func newLane[S plan.Step](ctx context.Context, c *connection, kind string, flush
 // fall below min.insync.replicas for a while. Six small brokers on two cores bear 450; 900 are too many for them.
 const maxReplicas = 450
 
-func fitCreates(steps []plan.CreateTopic) int {
+// unknownPartitions is what a topic counts as whose partitions are left to brokers that do not tell their num.partitions.
+const unknownPartitions int32 = 10
+
+// fitCreates tells how many of the first creations make one request.
+func (c *connection) fitCreates(steps []plan.CreateTopic) int {
+	byDefault := unknownPartitions
+	if facts, _ := c.observer.Cluster(); facts != nil && facts.DefaultPartitions > 0 {
+		byDefault = facts.DefaultPartitions
+	}
+	sizes := make([]kafka.NewTopic, len(steps))
 	replicas := 0
 	for i, s := range steps {
-		replicas += sizeOf(s).Replicas()
-		if i > 0 && replicas > maxReplicas {
-			steps = steps[:i]
+		sizes[i] = sizeOf(s, byDefault)
+		if replicas += sizes[i].Replicas(); i > 0 && replicas > maxReplicas {
+			sizes = sizes[:i]
 			break
 		}
 	}
-	return fit(steps, func(s plan.CreateTopic) int { return sizeOf(s).Records() })
+	return kafka.Fit(sizes)
 }
 
 func fitAlterations(steps []plan.AlterConfigs) int {

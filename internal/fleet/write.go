@@ -221,11 +221,11 @@ func configRefused(err error) bool {
 	return errors.As(err, &f) && f.Reason == v1alpha1.ReasonConfigRejected && !f.Uncertain
 }
 
-// sizeOf estimates what a new topic will be as a request.
-func sizeOf(s plan.CreateTopic) kafka.NewTopic {
-	t := kafka.NewTopic{Partitions: s.Partitions, ReplicationFactor: int16(s.Rule.ReplicationFactor), Configs: configs(s)}
-	if s.Partitions == 0 {
-		t.Partitions = -1
+// sizeOf is what a new topic will be as a request; byDefault is the brokers' num.partitions.
+func sizeOf(s plan.CreateTopic, byDefault int32) kafka.NewTopic {
+	partitions := s.Partitions
+	if partitions == 0 {
+		partitions = byDefault
 	}
-	return t
+	return kafka.NewTopic{Partitions: partitions, ReplicationFactor: int16(s.Rule.ReplicationFactor), Configs: configs(s)}
 }

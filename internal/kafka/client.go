@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -38,8 +39,8 @@ type Client struct {
 
 	mu       sync.Mutex
 	brokers  map[int32]*brokerFacts
-	gaps     map[string]string // permission by what it is for
-	quietEnd time.Time         // no creations before, by the controller mutation quota
+	gaps     map[string]gap // by what the permission is for
+	quietEnd time.Time      // no creations before, by the controller mutation quota
 }
 
 // NewClient makes a client of a wire, which stays the caller's to close.
@@ -47,31 +48,61 @@ func NewClient(w Wire, o Options) *Client {
 	if o.ReadTimeout <= 0 {
 		o.ReadTimeout = defaultReadTimeout
 	}
-	return &Client{wire: w, opts: o, brokers: map[int32]*brokerFacts{}, gaps: map[string]string{}}
+	return &Client{wire: w, opts: o, brokers: map[int32]*brokerFacts{}, gaps: map[string]gap{}}
 }
 
 // MissingPermissions names what the operator's user should be granted and is not, as far as reads that do not fail for
-// want of it have shown: for example "DESCRIBE on the Cluster, to see reassignments". Sorted.
+// want of it and all that moves replicas have shown: for example "DESCRIBE on the Cluster, to see reassignments". Sorted.
 func (c *Client) MissingPermissions() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	missing := make([]string, 0, len(c.gaps))
-	for purpose, permission := range c.gaps {
-		missing = append(missing, permission+", "+purpose)
+	for purpose, g := range c.gaps {
+		missing = append(missing, g.permission+", "+purpose)
 	}
 	slices.Sort(missing)
 	return missing
 }
+
+// gap is a permission that is missing; topic is where it was seen, if it is one on topics.
+type gap struct{ permission, topic string }
 
 // setGap records whether a permission is missing for a purpose.
 func (c *Client) setGap(a action, purpose string, missing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if missing {
-		c.gaps[purpose] = a.permission("")
+		c.gaps[purpose] = gap{permission: a.permission("")}
 		return
 	}
 	delete(c.gaps, purpose)
+}
+
+// noteGap records what an answer says about a permission on the cluster. An answer that fails for another cause says
+// nothing.
+func (c *Client) noteGap(a action, purpose string, code int16) {
+	if code == 0 || denied(code) {
+		c.setGap(a, purpose, denied(code))
+	}
+}
+
+// noteTopicGap does the same for a permission on topics. The gap names the first topic it shows at and lasts until that
+// one's permission is granted, so that it stays the same while others come and go.
+func (c *Client) noteTopicGap(a action, purpose string, outcome map[string]error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err, asked := outcome[c.gaps[purpose].topic]; asked && !notAuthorized(err) && (err == nil || !fault.As(err).Uncertain) {
+		delete(c.gaps, purpose)
+	}
+	if _, known := c.gaps[purpose]; known {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(outcome)) {
+		if notAuthorized(outcome[name]) {
+			c.gaps[purpose] = gap{permission: a.permission(name), topic: name}
+			return
+		}
+	}
 }
 
 // read sends a read with a deadline for about size objects.

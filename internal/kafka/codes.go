@@ -20,6 +20,8 @@ type action struct {
 	write               bool
 	// partitions means that the action changes the number of partitions of a topic that exists.
 	partitions bool
+	// own are codes that mean something else here than elsewhere.
+	own map[int16]rule
 }
 
 var (
@@ -31,7 +33,38 @@ var (
 	listReassignments = action{api: "ListPartitionReassignments", verb: "list reassignments of cluster", operation: "DESCRIBE", resource: "Cluster"}
 	createTopics      = action{api: "CreateTopics", verb: "create topic", operation: "CREATE", resource: "Topic", write: true}
 	alterConfigs      = action{api: "IncrementalAlterConfigs", verb: "alter configs of topic", operation: "ALTER_CONFIGS", resource: "Topic", write: true}
+	describeThrottle  = action{api: "DescribeConfigs", verb: "read replication throttle of broker", operation: "DESCRIBE_CONFIGS", resource: "Cluster"}
+	describeLogDirs   = action{api: "DescribeLogDirs", verb: "read sizes of replicas at broker", operation: "DESCRIBE", resource: "Cluster"}
 	createPartitions  = action{api: "CreatePartitions", verb: "add partitions to topic", operation: "ALTER", resource: "Topic", write: true, partitions: true}
+)
+
+// What moves replicas. Kafka asks for the permission on the cluster, whatever the topic.
+var (
+	reassignPartitions = action{api: "AlterPartitionReassignments", verb: "reassign partition", operation: "ALTER", resource: "Cluster", write: true}
+	cancelReassignment = action{api: "AlterPartitionReassignments", verb: "cancel reassignment of partition", operation: "ALTER", resource: "Cluster", write: true,
+		own: map[int16]rule{
+			kerr.NoReassignmentInProgress.Code: {class: fault.Waiting, reason: v1alpha1.ReasonMovingReplicas,
+				means: "none runs, it has ended or begins only now; it is looked at again"},
+			kerr.InvalidReplicaAssignment.Code: {class: fault.Waiting, reason: v1alpha1.ReasonCatchingUp,
+				means: "only replicas that it adds are in sync; wait for another one, or let it end"},
+		}}
+	electPreferred = action{api: "ElectLeaders", verb: "elect preferred leader of partition", operation: "ALTER", resource: "Cluster", write: true,
+		own: map[int16]rule{
+			kerr.PreferredLeaderNotAvailable.Code: {class: fault.Waiting, reason: v1alpha1.ReasonWaitingForBrokers,
+				means: "the preferred leader is out of service or not in sync; bring its broker back, or wait until it has caught up"},
+		}}
+	listRefused = map[int16]rule{
+		kerr.InvalidConfig.Code: {class: fault.Blocked, reason: v1alpha1.ReasonRequestRejected,
+			means: "the topic's list of throttled replicas takes no entry: it is \"*\", or would be longer than 32767 bytes; clear it, or move fewer partitions at once"},
+	}
+	appendThrottled   = action{api: "IncrementalAlterConfigs", verb: "throttle replicas of topic", operation: "ALTER_CONFIGS", resource: "Topic", write: true, own: listRefused}
+	subtractThrottled = action{api: "IncrementalAlterConfigs", verb: "end throttle of replicas of topic", operation: "ALTER_CONFIGS", resource: "Topic", write: true, own: listRefused}
+	setThrottle       = action{api: "IncrementalAlterConfigs", verb: "set replication throttle of the cluster", operation: "ALTER_CONFIGS", resource: "Cluster", write: true,
+		own: map[int16]rule{
+			kerr.InvalidRequest.Code: {class: fault.Invalid, reason: v1alpha1.ReasonRequestRejected,
+				means: "Kafka refuses the rate; correct spec.reassignment.throttle of the KafkaCluster"},
+		}}
+	deleteThrottle = action{api: "IncrementalAlterConfigs", verb: "delete replication throttle of the cluster", operation: "ALTER_CONFIGS", resource: "Cluster", write: true}
 )
 
 // rule is what an error code of Kafka means to the operator.
@@ -98,7 +131,10 @@ var rejected = rule{class: fault.Blocked, reason: v1alpha1.ReasonRequestRejected
 
 // refusal is what Kafka answered about one object with code, which is not 0.
 func refusal(a action, name string, code int16, words *string) *fault.Fault {
-	r, ok := rules[code]
+	r, ok := a.own[code]
+	if !ok {
+		r, ok = rules[code]
+	}
 	if !ok {
 		r = rejected
 	}
@@ -183,4 +219,14 @@ func tooLarge(a action, name, words string) *fault.Fault {
 	f := fault.Wrap(kerr.PolicyViolation, fault.Invalid, v1alpha1.ReasonTooManyPartitions,
 		"%s: Kafka takes at most %d partitions and configs in one request; declare fewer partitions", a.on(name), MaxRecords-1)
 	return f.WithDetail(words)
+}
+
+// denied tells whether a code says that a permission is missing.
+func denied(code int16) bool {
+	return code == kerr.ClusterAuthorizationFailed.Code || code == kerr.TopicAuthorizationFailed.Code
+}
+
+// notAuthorized tells whether an error says so.
+func notAuthorized(err error) bool {
+	return err != nil && fault.As(err).Reason == v1alpha1.ReasonNotAuthorized
 }

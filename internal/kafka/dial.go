@@ -227,7 +227,7 @@ func (w *wire) learn(resp *kmsg.DescribeClusterResponse) error {
 func isRead(req kmsg.Request) bool {
 	switch req.(type) {
 	case *kmsg.ApiVersionsRequest, *kmsg.DescribeClusterRequest, *kmsg.DescribeTopicPartitionsRequest,
-		*kmsg.DescribeConfigsRequest, *kmsg.ListPartitionReassignmentsRequest:
+		*kmsg.DescribeConfigsRequest, *kmsg.ListPartitionReassignmentsRequest, *kmsg.DescribeLogDirsRequest:
 		return true
 	}
 	return false

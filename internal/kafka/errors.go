@@ -94,6 +94,12 @@ func unansweredWrite(a action, name string, err error) *fault.Fault {
 	return f
 }
 
+// notSentAbout is what it means for one object that its write was not sent, because the time was up before.
+func notSentAbout(a action, name string, err error) *fault.Fault {
+	whole := notSent(err)
+	return fault.Wrap(err, whole.Class, whole.Reason, "%s: %s", a.on(name), whole.Message)
+}
+
 // throttled is the fault of a refusal by quota; after is what the answer asks to wait.
 func throttled(a action, name string, after time.Duration) *fault.Fault {
 	f := refusal(a, name, kerr.ThrottlingQuotaExceeded.Code, nil)

@@ -7,9 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"durabletopic.io/operator/api/v1alpha1"
 	"durabletopic.io/operator/internal/core/topic"
-	"durabletopic.io/operator/internal/fault"
 )
 
 // configs reads the asked keys of the topics that were found into them. Topics whose configs cannot be read go to reads.
@@ -105,64 +103,4 @@ func typeOf(t kmsg.ConfigType) topic.ConfigType {
 	case kmsg.ConfigTypeUnknown:
 	}
 	return topic.TypeUnknown
-}
-
-const purposeReassignments = "to see reassignments"
-
-// reassignments are the running ones by topic and partition.
-type reassignments map[string]map[int32]*kmsg.ListPartitionReassignmentsResponseTopicPartition
-
-// reassignments lists what runs in the whole cluster. Want of the permission is noted and shows none.
-func (c *Client) reassignments(ctx context.Context, broker int32) (reassignments, error) {
-	req := kmsg.NewPtrListPartitionReassignmentsRequest()
-	req.Topics = nil // all
-	req.TimeoutMillis = int32(2 * c.opts.ReadTimeout.Milliseconds())
-	answer, err := c.read(ctx, broker, maxNames, req)
-	if err != nil {
-		return nil, err
-	}
-	resp, ok := answer.(*kmsg.ListPartitionReassignmentsResponse)
-	if !ok {
-		return nil, wrongAnswer(req)
-	}
-	var refused *fault.Fault
-	if resp.ErrorCode != 0 {
-		refused = refusal(listReassignments, "", resp.ErrorCode, resp.ErrorMessage)
-	}
-	denied := refused != nil && refused.Reason == v1alpha1.ReasonNotAuthorized
-	if refused != nil && !denied {
-		return nil, refused
-	}
-	c.setGap(listReassignments, purposeReassignments, denied)
-	running := make(reassignments, len(resp.Topics))
-	for i := range resp.Topics {
-		t := &resp.Topics[i]
-		byPartition := make(map[int32]*kmsg.ListPartitionReassignmentsResponseTopicPartition, len(t.Partitions))
-		for j := range t.Partitions {
-			byPartition[t.Partitions[j].Partition] = &t.Partitions[j]
-		}
-		running[t.Topic] = byPartition
-	}
-	return running, nil
-}
-
-// explain marks the partitions that are being reassigned. A row counts only for the replica list that it tells: two
-// requests see two moments. It gives false if there is a partition that may be reassigned without being marked: one
-// that is lacks replicas in sync, since Kafka ends a reassignment when all have caught up.
-func (r reassignments) explain(found map[string]*topic.Topic) bool {
-	explained := true
-	for name, t := range found {
-		rows := r[name]
-		for i := range t.Partitions {
-			p := &t.Partitions[i]
-			row := rows[p.Index]
-			switch {
-			case row != nil && slices.Equal(row.Replicas, p.Replicas):
-				p.Adding, p.Removing = row.AddingReplicas, row.RemovingReplicas
-			case len(p.ISR) < len(p.Replicas) && !p.Reassigning():
-				explained = false
-			}
-		}
-	}
-	return explained
 }

@@ -4,23 +4,10 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"durabletopic.io/operator/api/v1alpha1"
 	"durabletopic.io/operator/internal/core/topic"
-	"durabletopic.io/operator/internal/fault"
-)
-
-// Bounds of a write's time at the controller.
-const (
-	writeTimeout = 5 * time.Second
-	// writeMargin is kept from the deadline for the way back, so that the controller's own answer comes before the
-	// deadline and says more.
-	writeMargin     = 500 * time.Millisecond
-	leastTimeoutMil = 100
 )
 
 // CreateTopics asks one broker to create topics, in one request: bound the list with Split first. It gives an answer
@@ -55,7 +42,7 @@ func (c *Client) CreateTopics(ctx context.Context, broker int32, topics []NewTop
 }
 
 // failures adds the faults to what was created.
-func failures(r *rows, created map[string]Created) map[string]Created {
+func failures(r *rows[string], created map[string]Created) map[string]Created {
 	for name, err := range r.finish() {
 		if err != nil {
 			created[name] = Created{Err: err}
@@ -96,12 +83,16 @@ func (c *Client) AlterConfigs(ctx context.Context, broker int32, alterations []A
 	rows := newRows(alterConfigs, alterations, func(a Alteration) string { return a.Topic })
 	answer := c.write(ctx, broker, rows, req, nil)
 	if resp, ok := answer.(*kmsg.IncrementalAlterConfigsResponse); ok {
-		for i := range resp.Resources {
-			r := &resp.Resources[i]
-			rows.take(r.ResourceName, r.ErrorCode, r.ErrorMessage, millis(resp.ThrottleMillis))
-		}
+		takeAltered(resp, rows)
 	}
 	return rows.finish()
+}
+
+func takeAltered(resp *kmsg.IncrementalAlterConfigsResponse, r *rows[string]) {
+	for i := range resp.Resources {
+		row := &resp.Resources[i]
+		r.take(row.ResourceName, row.ErrorCode, row.ErrorMessage, millis(resp.ThrottleMillis))
+	}
 }
 
 func alteration(a *Alteration) kmsg.IncrementalAlterConfigsRequestResource {
@@ -149,100 +140,4 @@ func (c *Client) CreatePartitions(ctx context.Context, broker int32, topics []Ne
 		}
 	}
 	return rows.finish()
-}
-
-// write sends a write once. If it gives no answer, every row has its fault.
-func (c *Client) write(ctx context.Context, broker int32, r *rows, req kmsg.Request, timeoutMillis *int32) kmsg.Response {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
-	deadline, _ := ctx.Deadline()
-	if timeoutMillis != nil {
-		if wait := time.Until(c.quiet()); time.Now().Add(wait + writeMargin).After(deadline) {
-			// kgo would hold the request back beyond its deadline, as the protocol demands (KIP-219).
-			r.failAll(func(name string) *fault.Fault { return throttled(r.action, name, wait) })
-			return nil
-		}
-		left := (time.Until(deadline) - writeMargin).Milliseconds()
-		*timeoutMillis = int32(max(left, leastTimeoutMil))
-	}
-	answer, err := c.send(ctx, broker, req)
-	if err == nil && answer.Key() != req.Key() {
-		err = wrongAnswer(req)
-	}
-	if err != nil {
-		r.failAll(func(name string) *fault.Fault { return unansweredWrite(r.action, name, err) })
-		return nil
-	}
-	return answer
-}
-
-func millis(n int32) time.Duration { return time.Duration(max(n, 0)) * time.Millisecond }
-
-// obey notes a throttle of the controller mutation quota (KIP-599), which comes with what was done as well as with what
-// was refused. Config changes are not under it.
-func (c *Client) obey(throttleMillis int32) time.Duration {
-	after := millis(throttleMillis)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if end := time.Now().Add(after); after > 0 && end.After(c.quietEnd) {
-		c.quietEnd = end
-	}
-	return after
-}
-
-func (c *Client) quiet() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.quietEnd
-}
-
-// rows collects the outcome for each object of one write.
-type rows struct {
-	action  action
-	records map[string]int
-	outcome map[string]error
-}
-
-func newRows[I Recorder](a action, items []I, name func(I) string) *rows {
-	r := &rows{action: a, records: make(map[string]int, len(items)), outcome: make(map[string]error, len(items))}
-	for _, item := range items {
-		r.records[name(item)] = item.Records()
-	}
-	return r
-}
-
-func (r *rows) asked(name string) bool { _, ok := r.records[name]; return ok }
-
-// take notes one row of the answer. Rows that were not asked for are ignored.
-func (r *rows) take(name string, code int16, words *string, after time.Duration) {
-	if !r.asked(name) {
-		return
-	}
-	if code == 0 {
-		r.outcome[name] = nil
-		return
-	}
-	f := refusal(r.action, name, code, words)
-	switch {
-	case f.Reason == v1alpha1.ReasonThrottled:
-		f = throttled(r.action, name, after)
-	case code == kerr.PolicyViolation.Code && r.records[name] > MaxRecords:
-		f = tooLarge(r.action, name, f.Detail)
-	}
-	r.outcome[name] = f
-}
-
-// failAll gives every object that has no outcome yet a fault.
-func (r *rows) failAll(with func(name string) *fault.Fault) {
-	for name := range r.records {
-		if _, ok := r.outcome[name]; !ok {
-			r.outcome[name] = with(name)
-		}
-	}
-}
-
-// finish gives the outcome; what the answer left out may have been done.
-func (r *rows) finish() map[string]error {
-	r.failAll(func(name string) *fault.Fault { return missingRow(r.action, name) })
-	return r.outcome
 }

@@ -21,7 +21,7 @@ func scripted(key kmsg.Key, answer func(int32, kmsg.Request) (kmsg.Response, err
 	return &script{answers: map[kmsg.Key]func(int32, kmsg.Request) (kmsg.Response, error){key: answer}}
 }
 
-// write is one of the three writes for n topics t0, t1, ..., reduced to what they have in common.
+// write is one of the writes for n topics t0, t1, ..., reduced to what they have in common.
 var writes = map[kmsg.Key]struct {
 	do func(ctx context.Context, c *Client, names []string) map[string]error
 	// answer makes an answer with a row for each name and code, and for a stranger.
@@ -62,6 +62,47 @@ var writes = map[kmsg.Key]struct {
 				for name, code := range codes {
 					resp.Resources = append(resp.Resources, kmsg.IncrementalAlterConfigsResponseResource{
 						ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: name, ErrorCode: code, ErrorMessage: &words,
+					})
+				}
+			})
+		},
+	},
+	kmsg.AlterPartitionAssignments: {
+		do: func(ctx context.Context, c *Client, names []string) map[string]error {
+			var moves []Move
+			for _, n := range names {
+				moves = append(moves, Move{tp(n, 0), []int32{1, 2}})
+			}
+			return byName(c.Reassign(ctx, 4, moves))
+		},
+		answer: func(codes map[string]int16, words string, throttle int32) func(int32, kmsg.Request) (kmsg.Response, error) {
+			return reply(func(_ *kmsg.AlterPartitionAssignmentsRequest, resp *kmsg.AlterPartitionAssignmentsResponse) {
+				resp.ThrottleMillis = throttle
+				for name, code := range codes {
+					row := kmsg.AlterPartitionAssignmentsResponseTopicPartition{ErrorCode: code, ErrorMessage: &words}
+					resp.Topics = append(resp.Topics, kmsg.AlterPartitionAssignmentsResponseTopic{
+						Topic: name, Partitions: []kmsg.AlterPartitionAssignmentsResponseTopicPartition{row},
+					})
+				}
+			})
+		},
+	},
+	kmsg.ElectLeaders: {
+		do: func(ctx context.Context, c *Client, names []string) map[string]error {
+			var partitions []topic.TopicPartition
+			for _, n := range names {
+				partitions = append(partitions, tp(n, 0))
+			}
+			got, _ := c.ElectPreferred(ctx, 4, partitions)
+			return byName(got)
+		},
+		answer: func(codes map[string]int16, words string, throttle int32) func(int32, kmsg.Request) (kmsg.Response, error) {
+			return reply(func(_ *kmsg.ElectLeadersRequest, resp *kmsg.ElectLeadersResponse) {
+				resp.ThrottleMillis = throttle
+				for name, code := range codes {
+					row := kmsg.ElectLeadersResponseTopicPartition{ErrorCode: code, ErrorMessage: &words}
+					resp.Topics = append(resp.Topics, kmsg.ElectLeadersResponseTopic{
+						Topic: name, Partitions: []kmsg.ElectLeadersResponseTopicPartition{row},
 					})
 				}
 			})

@@ -30,6 +30,10 @@ type Metrics struct {
 	batchSize       *prometheus.HistogramVec
 	sweepDuration   *prometheus.HistogramVec
 	sweepAge        *ages
+	moves           *prometheus.GaugeVec
+	moveBytesLeft   *prometheus.GaugeVec
+	moveTimeLeft    *prometheus.GaugeVec
+	movesEnded      *prometheus.CounterVec
 }
 
 // New registers the metrics. It panics if they are registered already.
@@ -47,12 +51,16 @@ func New(r prometheus.Registerer, build version.Info) *Metrics {
 			[]float64{1, 2, 5, 10, 20, 50, 100, 200, 500}, "cluster", "kind"),
 		sweepDuration: histogram("sweep_duration_seconds", "Time spent reading Kafka in one complete sweep over the declared topics.",
 			[]float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}, "cluster"),
-		sweepAge: newAges("sweep_age_seconds", "Time since the last complete sweep over the declared topics."),
+		moves:         gauge("moves", "Partitions whose replicas move or should, by state.", "cluster", "state"),
+		moveBytesLeft: gauge("move_bytes_left", "Bytes that moving replicas still have to copy, as last measured.", "cluster"),
+		moveTimeLeft:  gauge("move_seconds_left", "Time until running moves are done at the speed of the last minute; -1 if not known.", "cluster"),
+		movesEnded:    counter("moves_ended_total", "Moves of partitions that are over, by how they ended.", "cluster", "how"),
+		sweepAge:      newAges("sweep_age_seconds", "Time since the last complete sweep over the declared topics."),
 	}
 	info := gauge("build_info", "The build of the operator; always 1.", "version", "commit", "goversion")
 	info.WithLabelValues(build.Version, build.Commit, build.Go).Set(1)
 	r.MustRegister(m.topics, m.brokers, m.driftDetected, m.driftCorrected, m.recreated, m.requests, m.requestDuration,
-		m.batchSize, m.sweepDuration, m.sweepAge, info)
+		m.batchSize, m.sweepDuration, m.sweepAge, m.moves, m.moveBytesLeft, m.moveTimeLeft, m.movesEnded, info)
 	return m
 }
 
@@ -115,12 +123,26 @@ func (m *Metrics) Batch(cluster, kind string, size int) {
 	m.batchSize.WithLabelValues(cluster, kind).Observe(float64(size))
 }
 
+// Moves records the partitions that move or should by state, the bytes that are left to copy and for how long; a negative
+// time is not known.
+func (m *Metrics) Moves(cluster string, states map[string]int, bytesLeft int64, timeLeft time.Duration) {
+	for state, n := range states {
+		m.moves.WithLabelValues(cluster, state).Set(float64(n))
+	}
+	m.moveBytesLeft.WithLabelValues(cluster).Set(float64(bytesLeft))
+	m.moveTimeLeft.WithLabelValues(cluster).Set(max(-1, timeLeft.Seconds()))
+}
+
+// MoveEnded counts a move that is over.
+func (m *Metrics) MoveEnded(cluster, how string) { m.movesEnded.WithLabelValues(cluster, how).Inc() }
+
 // Forget deletes every series of a cluster.
 func (m *Metrics) Forget(cluster string) {
 	for _, vec := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
 	}{
 		m.brokers, m.driftDetected, m.driftCorrected, m.recreated, m.requests, m.requestDuration, m.batchSize, m.sweepDuration,
+		m.moves, m.moveBytesLeft, m.moveTimeLeft, m.movesEnded,
 	} {
 		vec.DeletePartialMatch(of(cluster))
 	}

@@ -72,6 +72,8 @@ func useAll(m *Metrics, cluster string) {
 	m.Request(cluster, "CreateTopics", "answered", time.Millisecond)
 	m.Sweep(cluster, time.Millisecond, 5, nil)
 	m.Batch(cluster, "create", 500)
+	m.Moves(cluster, map[string]int{"running": 3, "waiting": 4}, 1<<20, time.Minute)
+	m.MoveEnded(cluster, "done")
 }
 
 func TestSeries(t *testing.T) {
@@ -99,6 +101,11 @@ func TestSeries(t *testing.T) {
 			"durabletopic_sweep_duration_seconds{cluster=x}":                                1,
 			"durabletopic_sweep_age_seconds{cluster=x}":                                     7,
 			"durabletopic_batch_size{cluster=x,kind=create}":                                1,
+			"durabletopic_moves{cluster=x,state=running}":                                   3,
+			"durabletopic_moves{cluster=x,state=waiting}":                                   4,
+			"durabletopic_move_bytes_left{cluster=x}":                                       1 << 20,
+			"durabletopic_move_seconds_left{cluster=x}":                                     60,
+			"durabletopic_moves_ended_total{cluster=x,how=done}":                            1,
 			"durabletopic_build_info{commit=abc,goversion=go1,version=v1}":                  1,
 		}
 		if diff := cmp.Diff(want, gather(t, r)); diff != "" {

@@ -306,6 +306,9 @@ func brokerConfigs(b *bench) {
 	})
 	equal(b, "delete for the broker", "NONE", b.alterBroker(2, "2", drop(rate)))
 	equal(b, "delete for the cluster", "NONE", b.alterBroker(asked, "", drop(rate)))
+	for _, bad := range []string{"-1", "1.5", "soon", ""} {
+		equal(b, "rate "+strconv.Quote(bad), "INVALID_REQUEST", b.alterBroker(asked, "", set(rate, bad)))
+	}
 	equal(b, "not dynamic", "INVALID_REQUEST", b.alterBroker(asked, "", set("num.partitions", "3")))
 
 	// With eligible leader replicas there is one minimum for the cluster, and always one.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"durabletopic.io/operator/internal/kafka"
 	"durabletopic.io/operator/internal/kafka/kafkatest"
 )
@@ -19,6 +21,16 @@ func (m model) Do(_ context.Context, d deed, brokers ...int32) error {
 	for _, id := range brokers {
 		does[d](id)
 	}
+	return nil
+}
+
+// Produce appends to the log of the leader; replicas in sync have it at once.
+func (m model) Produce(_ context.Context, topic string, bytes int64) error {
+	p := m.c.Partition(topic, 0)
+	if len(p.ISR) < m.c.EffectiveMinISR(topic, 0) {
+		return kerr.NotEnoughReplicas
+	}
+	m.c.SetSize(topic, 0, m.c.ReplicaSize(topic, 0, p.Leader)+bytes)
 	return nil
 }
 

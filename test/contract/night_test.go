@@ -2,6 +2,8 @@ package contract
 
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"durabletopic.io/operator/api/v1alpha1"
 )
 
 // Three brokers go one after the other and come back in this order: the first to leave returns when it lacks records,
@@ -28,12 +30,15 @@ func badNight(b *bench) {
 		assigned("bn-other-key", min2, trio), assigned("bn-changed", min2, trio), assigned("bn-dry", nil, trio),
 		assigned("bn-wait", min2, duo), assigned("bn-forgotten", min2, duo), assigned("bn-power", min2, loss),
 		assigned("bn-lossy", lossy, trio), assigned("bn-flip", min2, trio), assigned("bn-elect", min2, trio), assigned("bn-min1", min1, trio),
+		assigned("bn-mover", nil, []int32{1, 2}), assigned("bn-revert", nil, []int32{1}), assigned("bn-no-revert", nil, []int32{killed}),
 	)
 	b.do(kill, stale)
 	nightOneDown(b)
 	nightStalledMoves(b)
+	nightMover(b)
 	b.do(pause, clean)
 	nightTwoDown(b)
+	nightRevert(b)
 	b.do(kill, killed)
 	nightLeaderless(b)
 	b.do(start, stale)
@@ -91,9 +96,11 @@ func nightStalledMoves(b *bench) {
 	stuck := state{Leader: 1, Epoch: 1, Replicas: []int32{1, 2, stale}, ISR: []int32{1, 2}}
 	b.becomes("bn-cancel", stuck)
 	equal(b, "stuck move", []moving{{"bn-cancel", stuck.Replicas, add, add}}, b.moves())
+	equal(b, "move a lone replica", "NONE", b.move("bn-no-revert", 1, stale))
+	b.becomes("bn-no-revert", state{Leader: killed, Replicas: []int32{1, stale, killed}, ISR: []int32{1, killed}})
 	equal(b, "cancel the stuck move", "NONE", b.move("bn-cancel"))
 	b.becomes("bn-cancel", state{Leader: 1, Epoch: 2, Replicas: []int32{1, 2}, ISR: []int32{1, 2}})
-	equal(b, "nothing runs", 0, len(b.moves()))
+	equal(b, "nothing else runs", 1, len(b.moves()))
 }
 
 // nightTwoDown: one replica is in sync and the minimum is two.
@@ -123,12 +130,31 @@ func nightTwoDown(b *bench) {
 	b.stays("bn-equal", below)
 }
 
+// nightRevert: to cancel what was given another target does not lead back to the list from before.
+func nightRevert(b *bench) {
+	equal(b, "move to a fenced broker", "NONE", b.move("bn-revert", 1, stale))
+	equal(b, "another target, fenced too", "NONE", b.move("bn-revert", 1, clean))
+	b.becomes("bn-revert", state{Leader: 1, Replicas: []int32{1, clean, stale}, ISR: []int32{1}})
+	equal(b, "running", []moving{{"bn-revert", []int32{1, clean, stale}, []int32{clean}, []int32{stale}}}, b.moves("bn-revert"))
+	equal(b, "cancel", "NONE", b.move("bn-revert"))
+	first := state{Leader: 1, Epoch: 1, Replicas: []int32{1, stale}, ISR: []int32{1}} // the first target has become a replica
+	b.becomes("bn-revert", first)
+	equal(b, "cancel again", "NO_REASSIGNMENT_IN_PROGRESS", b.move("bn-revert"))
+	equal(b, "drop it", "NONE", b.move("bn-revert", 1))
+	b.becomes("bn-revert", state{Leader: 1, Epoch: 2, Replicas: []int32{1}, ISR: []int32{1}})
+}
+
 // nightLeaderless: the last one in sync was killed.
 func nightLeaderless(b *bench) {
 	waiting := func(replicas, elr []int32) state {
 		return state{Leader: -1, Epoch: 1, Replicas: replicas, ELR: elr, Known: []int32{killed}}
 	}
 	b.becomes("bn-wait", waiting(duo, duo))
+	// Only what the reassignment adds is in sync: to cancel it would be an unclean election.
+	added := state{Leader: 1, Epoch: 1, Replicas: []int32{1, stale, killed}, ISR: []int32{1}, ELR: []int32{killed}}
+	b.becomes("bn-no-revert", added)
+	equal(b, "cancel", map[string]string{"bn-no-revert": "waiting " + v1alpha1.ReasonCatchingUp}, b.reassigns(b.client(), map[string][]int32{"bn-no-revert": nil}))
+	b.stays("bn-no-revert", added)
 	b.becomes("bn-power", waiting(loss, loss))
 	for _, name := range []string{"bn-lossy", "bn-flip", "bn-elect", "bn-equal"} {
 		b.becomes(name, waiting(trio, duo))
@@ -175,7 +201,7 @@ func nightCleanBack(b *bench) {
 func nightAllBack(b *bench) {
 	// Nobody is eligible now: the last known leader is taken, though unclean elections are not allowed.
 	b.becomes("bn-power", state{Leader: killed, Epoch: 2, Replicas: loss, ISR: loss})
-	for _, name := range []string{"bn-wait", "bn-lossy", "bn-flip", "bn-elect", "bn-forgotten", "bn-move", "bn-equal", "bn-inherited", "bn-min1", "bn-led-by-stale"} {
+	for _, name := range []string{"bn-wait", "bn-lossy", "bn-flip", "bn-elect", "bn-forgotten", "bn-move", "bn-mover", "bn-equal", "bn-inherited", "bn-min1", "bn-led-by-stale"} {
 		b.eventually(name+" is whole again", func() (any, bool) {
 			s := b.state(name)
 			return s, len(s.ISR) == len(s.Replicas) && s.Leader > 0 && s.ELR == nil && s.Known == nil

@@ -34,6 +34,22 @@ func (r brokersBed) Do(ctx context.Context, d deed, brokers ...int32) error {
 	return r.bed.WaitUnfenced(ctx, brokers...)
 }
 
+// Produce sends records of 64 KiB, one batch each, until Kafka refuses one.
+func (r brokersBed) Produce(ctx context.Context, topic string, bytes int64) error {
+	producer, err := kgo.NewClient(kgo.SeedBrokers(r.bed.Bootstrap()...), kgo.DisableClientMetrics(), kgo.RecordRetries(0),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.DisableIdempotentWrite())
+	if err != nil {
+		return err
+	}
+	defer producer.Close()
+	const size = 64 << 10
+	var records []*kgo.Record
+	for ; bytes > 0; bytes -= size {
+		records = append(records, &kgo.Record{Topic: topic, Value: make([]byte, size)})
+	}
+	return producer.ProduceSync(ctx, records...).FirstErr()
+}
+
 // Wait is the pause between two polls.
 func (r brokersBed) Wait() { time.Sleep(30 * time.Millisecond) }
 

@@ -34,8 +34,15 @@ const (
 // cluster is a Kafka cluster, real or not.
 type cluster interface {
 	Request(ctx context.Context, broker int32, req kmsg.Request) (kmsg.Response, error)
+	world
+}
+
+// world is what happens to a cluster beside the requests of administrators.
+type world interface {
 	// Do returns once the asked broker's metadata show it.
 	Do(ctx context.Context, d deed, brokers ...int32) error
+	// Produce appends about so many bytes to partition 0 of a topic, with acks=all. The error is Kafka's.
+	Produce(ctx context.Context, topic string, bytes int64) error
 	// Wait lets a moment pass.
 	Wait()
 }
@@ -69,6 +76,11 @@ var behaviours = []struct {
 	{"cordoned broker", cordoned},
 	{"elect", elect},
 	{"offsets", offsets},
+	{"raise the replication factor", raise},
+	{"throttled copying", throttledCopying},
+	{"throttled replicas", throttledReplicas},
+	{"throttle rates", throttleRates},
+	{"elect exactly", electExactly},
 	{"bad night", badNight},
 }
 

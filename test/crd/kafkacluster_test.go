@@ -32,6 +32,17 @@ func TestKafkaClusterIsAccepted(t *testing.T) {
 			"bootstrapServers": []any{"a:1"},
 			"profiles":         map[string]any{"critical": map[string]any{"replicationFactor": float64(5)}, "telemetry": map[string]any{"replicationFactor": float64(3)}},
 		}},
+		"unlimited moves": {spec: `{bootstrapServers: ["a:1"], reassignment: {maxConcurrentPartitionMoves: 1000, throttle: {mode: Unlimited}, stallTimeoutSeconds: 10, replaceFencedBrokersAfterSeconds: 3600}}`, want: map[string]any{
+			"bootstrapServers": []any{"a:1"},
+			"reassignment": reassignment(map[string]any{
+				"maxConcurrentPartitionMoves": float64(1000), "throttle": map[string]any{"mode": "Unlimited"}, "stallTimeoutSeconds": float64(10),
+				"replaceFencedBrokersAfterSeconds": float64(3600),
+			}),
+		}},
+		"a rate of moves": {spec: `{bootstrapServers: ["a:1"], reassignment: {throttle: {mode: Limited, bytesPerSecond: 1024}}}`, want: map[string]any{
+			"bootstrapServers": []any{"a:1"},
+			"reassignment":     reassignment(map[string]any{"throttle": map[string]any{"mode": "Limited", "bytesPerSecond": float64(1024)}}),
+		}},
 		"nulls are unset fields": {spec: `{bootstrapServers: ["a:1"], clusterID: null, securityProtocol: null, enforcement: null, checkIntervalSeconds: null, placement: null, rackAwareness: null, profiles: null}`, want: map[string]any{
 			"bootstrapServers": []any{"a:1"},
 		}},
@@ -46,7 +57,8 @@ func TestKafkaClusterIsAccepted(t *testing.T) {
 			want := map[string]any{
 				"securityProtocol": "PLAINTEXT", "enforcement": "Enforce", "checkIntervalSeconds": float64(10),
 				"placement": "Operator", "rackAwareness": "Required",
-				"profiles": map[string]any{"critical": map[string]any{"replicationFactor": float64(3)}, "telemetry": map[string]any{"replicationFactor": float64(3)}},
+				"reassignment": reassignment(nil),
+				"profiles":     map[string]any{"critical": map[string]any{"replicationFactor": float64(3)}, "telemetry": map[string]any{"replicationFactor": float64(3)}},
 			}
 			for field, value := range tc.want {
 				want[field] = value
@@ -95,7 +107,15 @@ func TestKafkaClusterIsRefused(t *testing.T) {
 		"tls to come":               {`{bootstrapServers: ["a:1"], tls: {}}`, []string{`unknown field "spec.tls"`}},
 		"sasl to come":              {`{bootstrapServers: ["a:1"], sasl: {mechanism: PLAIN}}`, []string{`unknown field "spec.sasl"`}},
 		"tenancy to come":           {`{bootstrapServers: ["a:1"], tenancy: []}`, []string{`unknown field "spec.tenancy"`}},
-		"reassignment to come":      {`{bootstrapServers: ["a:1"], reassignment: {}}`, []string{`unknown field "spec.reassignment"`}},
+
+		"no move at a time":      {`{bootstrapServers: ["a:1"], reassignment: {maxConcurrentPartitionMoves: 0}}`, []string{"spec.reassignment.maxConcurrentPartitionMoves", "greater than or equal to 1"}},
+		"1001 moves at a time":   {`{bootstrapServers: ["a:1"], reassignment: {maxConcurrentPartitionMoves: 1001}}`, []string{"spec.reassignment.maxConcurrentPartitionMoves", "less than or equal to 1000"}},
+		"stall of 9 s":           {`{bootstrapServers: ["a:1"], reassignment: {stallTimeoutSeconds: 9}}`, []string{"spec.reassignment.stallTimeoutSeconds", "greater than or equal to 10"}},
+		"replaced at once":       {`{bootstrapServers: ["a:1"], reassignment: {replaceFencedBrokersAfterSeconds: 9}}`, []string{"spec.reassignment.replaceFencedBrokersAfterSeconds", "greater than or equal to 10"}},
+		"limited to nothing":     {`{bootstrapServers: ["a:1"], reassignment: {throttle: {mode: Limited, bytesPerSecond: 0}}}`, []string{"spec.reassignment.throttle.bytesPerSecond", "greater than or equal to 1024"}},
+		"limited without a rate": {`{bootstrapServers: ["a:1"], reassignment: {throttle: {mode: Limited}}}`, []string{"spec.reassignment.throttle", "`bytesPerSecond` must be set with `mode` Limited"}},
+		"unlimited with a rate":  {`{bootstrapServers: ["a:1"], reassignment: {throttle: {mode: Unlimited, bytesPerSecond: 4096}}}`, []string{"spec.reassignment.throttle", "must not be with Unlimited"}},
+		"a rate without a mode":  {`{bootstrapServers: ["a:1"], reassignment: {throttle: {bytesPerSecond: 4096}}}`, []string{"spec.reassignment.throttle.mode", "Required value"}},
 
 		"interval 0":       {`{bootstrapServers: ["a:1"], checkIntervalSeconds: 0}`, []string{"spec.checkIntervalSeconds", "greater than or equal to 2"}},
 		"interval 1":       {`{bootstrapServers: ["a:1"], checkIntervalSeconds: 1}`, []string{"spec.checkIntervalSeconds", "greater than or equal to 2"}},
@@ -139,4 +159,16 @@ func entries(n int) string {
 		list[i] = fmt.Sprintf("key.%d: v", i)
 	}
 	return strings.Join(list, ", ")
+}
+
+// reassignment is the stored form of spec.reassignment where the fields given differ from the defaults.
+func reassignment(fields map[string]any) map[string]any {
+	stored := map[string]any{
+		"maxConcurrentPartitionMoves": float64(10), "stallTimeoutSeconds": float64(600),
+		"throttle": map[string]any{"mode": "Limited", "bytesPerSecond": float64(50 << 20)},
+	}
+	for field, value := range fields {
+		stored[field] = value
+	}
+	return stored
 }

@@ -67,6 +67,11 @@ func TestTypedObjects(t *testing.T) {
 			Critical:  v1alpha1.ProfileSettings{ReplicationFactor: v1alpha1.DefaultReplicationFactor},
 			Telemetry: v1alpha1.ProfileSettings{ReplicationFactor: v1alpha1.DefaultReplicationFactor},
 		},
+		Reassignment: v1alpha1.Reassignment{
+			MaxConcurrentPartitionMoves: v1alpha1.DefaultMaxConcurrentPartitionMoves,
+			Throttle:                    v1alpha1.Throttle{Mode: v1alpha1.ThrottleLimited, BytesPerSecond: v1alpha1.DefaultThrottleBytesPerSecond},
+			StallTimeoutSeconds:         v1alpha1.DefaultStallTimeoutSeconds,
+		},
 	}
 	if diff := cmp.Diff(want, cluster.Spec); diff != "" {
 		t.Errorf("cluster spec (-want +got):\n%s", diff)

@@ -161,6 +161,86 @@ func (k *kafka) set(ctx context.Context, topics []string, pairs ...string) error
 	return nil
 }
 
+// unset deletes configs of topics.
+func (k *kafka) unset(ctx context.Context, topics []string, keys ...string) error {
+	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	for _, name := range topics {
+		r := kmsg.NewIncrementalAlterConfigsRequestResource()
+		r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeTopic, name
+		for _, key := range keys {
+			c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+			c.Name, c.Op = key, kmsg.IncrementalAlterConfigOpDelete
+			r.Configs = append(r.Configs, c)
+		}
+		req.Resources = append(req.Resources, r)
+	}
+	resp, err := ask[*kmsg.IncrementalAlterConfigsResponse](ctx, k, req)
+	if err != nil {
+		return err
+	}
+	for _, r := range resp.Resources {
+		if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
+			return fmt.Errorf("alter %q: %w", r.ResourceName, err)
+		}
+	}
+	return nil
+}
+
+// move is somebody else's reassignment of a partition.
+func (k *kafka) move(ctx context.Context, name string, partition int32, replicas ...int32) error {
+	req := kmsg.NewPtrAlterPartitionAssignmentsRequest()
+	t := kmsg.NewAlterPartitionAssignmentsRequestTopic()
+	p := kmsg.NewAlterPartitionAssignmentsRequestTopicPartition()
+	p.Partition, p.Replicas = partition, replicas
+	t.Topic, t.Partitions = name, append(t.Partitions, p)
+	req.Topics = append(req.Topics, t)
+	resp, err := ask[*kmsg.AlterPartitionAssignmentsResponse](ctx, k, req)
+	if err != nil {
+		return err
+	}
+	return errors.Join(kerr.ErrorForCode(resp.ErrorCode), kerr.ErrorForCode(resp.Topics[0].Partitions[0].ErrorCode))
+}
+
+// rates are the throttle rates that are set for all brokers.
+func (k *kafka) rates(ctx context.Context) (map[string]string, error) {
+	req := kmsg.NewPtrDescribeConfigsRequest()
+	r := kmsg.NewDescribeConfigsRequestResource()
+	r.ResourceType = kmsg.ConfigResourceTypeBroker
+	req.Resources = append(req.Resources, r)
+	resp, err := ask[*kmsg.DescribeConfigsResponse](ctx, k, req)
+	if err != nil {
+		return nil, err
+	}
+	rates := map[string]string{}
+	for _, r := range resp.Resources {
+		if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
+			return nil, fmt.Errorf("describe configs of the brokers: %w", err)
+		}
+		for _, c := range r.Configs {
+			if strings.HasSuffix(c.Name, ".replication.throttled.rate") && c.Value != nil {
+				rates[c.Name] = *c.Value
+			}
+		}
+	}
+	return rates, nil
+}
+
+// load writes so many bytes to partition 0 of a topic.
+func (k *kafka) load(ctx context.Context, name string, bytes int) error {
+	client, err := kgo.NewClient(kgo.SeedBrokers(k.bed.Bootstrap()...), kgo.DisableClientMetrics(),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	value := make([]byte, 64<<10)
+	var records []*kgo.Record
+	for range bytes / len(value) {
+		records = append(records, &kgo.Record{Topic: name, Value: value})
+	}
+	return client.ProduceSync(ctx, records...).FirstErr()
+}
+
 // create makes a topic with the given replicas, one list per partition. While a topic of the name is still being
 // deleted it tries again.
 func (k *kafka) create(ctx context.Context, name string, replicas ...[]int32) error {

@@ -50,8 +50,8 @@ func TestTopicsDeletedAndReplacedByHand(t *testing.T) {
 		t.Errorf("%v topics are counted as created again, want 1", n)
 	}
 
-	// one replica: reported, not moved; the locks are enforced all the same
-	d := w.until(other, "Ready=False:ReplicationFactorViolation", "Stalled=True", "Durable=False")
+	// one replica: it is brought to its replicas, and the locks are enforced
+	d := w.until(other, "Ready=True", "Durable=True", "!Reconciling")
 	if id := w.mainIDs()[other]; d.Status.TopicID != id || id == before[other] || d.Status.Origin != v1alpha1.TopicOriginAdopted {
 		t.Errorf("status has the ID %s and origin %s; Kafka %s, before %s", d.Status.TopicID, d.Status.Origin, id, before[other])
 	}
@@ -66,8 +66,8 @@ func TestTopicsDeletedAndReplacedByHand(t *testing.T) {
 	shown, err := w.main.partitions(w.ctx, other)
 	w.must(err)
 	for _, p := range shown[other] {
-		if len(p.Replicas) != 1 {
-			t.Errorf("%s was moved", p)
+		if wrong := w.main.placed(p); wrong != "" {
+			t.Error(wrong)
 		}
 	}
 }

@@ -4,15 +4,12 @@
 package kafka
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"durabletopic.io/operator/api/v1alpha1"
 	"durabletopic.io/operator/internal/core/topic"
@@ -55,6 +52,7 @@ func TestAdapter(t *testing.T) {
 	t.Run("alter", s.alter)
 	t.Run("partitions", s.partitions)
 	t.Run("listing", s.listing)
+	t.Run("move", s.move)
 	t.Run("paused broker and reassignment", s.paused)
 	t.Run("stopped broker", s.stopped)
 }
@@ -224,6 +222,57 @@ func (s *suite) listing(t *testing.T) {
 	}
 }
 
+func (s *suite) reassign(t *testing.T, p topic.TopicPartition, replicas []int32) {
+	t.Helper()
+	moves := []kafka.Move{{TopicPartition: p, Replicas: replicas}}
+	if err, ok := s.client.Reassign(t.Context(), 1, moves)[p]; err != nil || !ok {
+		t.Fatalf("reassign: %v, answered %t", err, ok)
+	}
+}
+
+// move is all that moving a replica takes, over the operator's own connections: the throttle, the reassignment, the
+// sizes, the election.
+func (s *suite) move(t *testing.T) {
+	const name = "moving"
+	created := s.client.CreateTopics(t.Context(), 1, []kafka.NewTopic{{Name: name, Assignments: [][]int32{{1, 2}}}})
+	judge(t, map[string]verdict{}, map[string]error{name: created[name].Err})
+	asks := []topic.Ask{{Name: name}}
+	s.until(t, 1, asks, func(r map[string]topic.Read) bool { return r[name].Topic != nil })
+
+	throttling := []kafka.Throttling{{Topic: name,
+		Leader:   []topic.ThrottledReplica{{Partition: 0, Broker: 1}, {Partition: 0, Broker: 2}},
+		Follower: []topic.ThrottledReplica{{Partition: 0, Broker: 3}},
+	}}
+	rates := topic.Rates{Leader: topic.RateOf(1 << 20), Follower: topic.RateOf(1 << 20)}
+	judge(t, map[string]verdict{}, s.client.AppendThrottled(t.Context(), 1, throttling))
+	judge(t, map[string]verdict{}, map[string]error{"set": s.client.SetDefaultRates(t.Context(), 1, rates)})
+
+	p := topic.TopicPartition{Topic: name}
+	s.reassign(t, p, []int32{3, 2})
+	s.until(t, 1, asks, func(r map[string]topic.Read) bool {
+		q := r[name].Topic.Partitions[0]
+		return !q.Reassigning() && cmp.Equal(q.Replicas, []int32{3, 2})
+	})
+	running, err := s.client.Reassignments(t.Context(), 1)
+	if err != nil || len(running) != 0 {
+		t.Errorf("running: %v, %v", running, err)
+	}
+	sizes, err := s.client.LogDirs(t.Context(), 3, []topic.TopicPartition{p})
+	if _, ok := sizes[p]; !ok || err != nil {
+		t.Errorf("sizes: %v, %v", sizes, err)
+	}
+	elected, err := s.client.ElectPreferred(t.Context(), 1, []topic.TopicPartition{p})
+	judge(t, map[string]verdict{}, map[string]error{"election": err, name: elected[p]})
+	s.until(t, 1, asks, func(r map[string]topic.Read) bool { return r[name].Topic.Partitions[0].Leader == 3 })
+
+	judge(t, map[string]verdict{}, s.client.SubtractThrottled(t.Context(), 1, throttling))
+	judge(t, map[string]verdict{}, map[string]error{"delete": s.client.DeleteDefaultRates(t.Context(), 1, rates)})
+	left, err := s.client.ThrottleRates(t.Context(), []topic.Broker{{ID: 1}})
+	if err != nil || left.Default.Any() {
+		t.Errorf("rates: %+v, %v", left, err)
+	}
+}
+
 // paused pauses a broker: it accepts connections and never answers. A reassignment to it stays under way.
 func (s *suite) paused(t *testing.T) {
 	if err := s.bed.Pause(3); err != nil {
@@ -243,7 +292,8 @@ func (s *suite) paused(t *testing.T) {
 	if b, _ := got.Broker(3); b != (topic.Broker{ID: 3, Rack: "c", Fenced: true}) {
 		t.Errorf("broker 1 shows %+v", b)
 	}
-	s.reassign(t, "page.views", 0, []int32{2, 3})
+	views := topic.TopicPartition{Topic: "page.views"}
+	s.reassign(t, views, []int32{2, 3})
 	reads := s.until(t, 2, []topic.Ask{{Name: "page.views"}}, func(r map[string]topic.Read) bool {
 		return r["page.views"].Topic.Partitions[0].Reassigning()
 	})
@@ -251,6 +301,12 @@ func (s *suite) paused(t *testing.T) {
 	if diff := cmp.Diff([][]int32{{2, 3}, {3}, {1}}, [][]int32{p.Target(), p.Adding, p.Removing}); diff != "" {
 		t.Errorf("target, adding, removing: %s", diff)
 	}
+	rates, err := s.client.ThrottleRates(t.Context(), []topic.Broker{{ID: 3}, {ID: 1}, {ID: 2}})
+	if diff := cmp.Diff([]int32{3}, rates.Unread); err != nil || diff != "" {
+		t.Errorf("brokers whose rates are unknown: %s, %v", diff, err)
+	}
+	_, err = s.client.LogDirs(t.Context(), 3, []topic.TopicPartition{views})
+	judge(t, map[string]verdict{"sizes": {fault.Transient, v1alpha1.ReasonConnectionTimedOut, false}}, map[string]error{"sizes": err})
 	if err := errors.Join(s.bed.Resume(3), s.bed.WaitUnfenced(t.Context(), 3), s.bed.WaitFullISR(t.Context(), "page.views")); err != nil {
 		t.Fatal(err)
 	}
@@ -258,27 +314,6 @@ func (s *suite) paused(t *testing.T) {
 		p := r["page.views"].Topic.Partitions[0]
 		return !p.Reassigning() && cmp.Equal(p.Replicas, []int32{2, 3})
 	})
-}
-
-// reassign moves a partition as another tool does.
-func (s *suite) reassign(t *testing.T, name string, partition int32, replicas []int32) {
-	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.bed.Bootstrap()[0]), kgo.DisableClientMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	req := kmsg.NewPtrAlterPartitionAssignmentsRequest()
-	req.Topics = []kmsg.AlterPartitionAssignmentsRequestTopic{{
-		Topic:      name,
-		Partitions: []kmsg.AlterPartitionAssignmentsRequestTopicPartition{{Partition: partition, Replicas: replicas}},
-	}}
-	resp, err := req.RequestWith(ctx, client)
-	if err != nil || resp.ErrorCode != 0 || resp.Topics[0].Partitions[0].ErrorCode != 0 {
-		t.Fatalf("reassign: %+v, %v", resp, err)
-	}
 }
 
 // stopped stops a broker and brings it back: the way to it is found again.

@@ -52,12 +52,14 @@ next:
 	return found
 }
 
-// writes are the requests that change something about topics: statuses and events.
+// writes are the requests that change something about topics: statuses, events and journals. Events of KafkaClusters, which
+// are in the namespace default, follow their status at some time later.
 func (c *calls) writes() []string {
 	var found []string
 	for _, r := range c.find() {
 		read := strings.HasPrefix(r, http.MethodGet+" ") || strings.HasPrefix(r, "WATCH ")
-		if !read && !strings.Contains(r, "/kafkaclusters/") {
+		ofCluster := strings.Contains(r, "/kafkaclusters/") || strings.Contains(r, "/namespaces/default/events")
+		if !read && !ofCluster {
 			found = append(found, r)
 		}
 	}

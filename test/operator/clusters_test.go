@@ -56,7 +56,7 @@ func TestClusterUnreachableAtStart(t *testing.T) {
 // TestClusterEdited: other addresses of the same Kafka, another interval, other settings of a profile.
 func TestClusterEdited(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, kafkatest.Options{})
+	w := newWorld(t, kafkatest.Options{MoveTicks: 1})
 	w.create(topic("orders", critical), topic("pinned", critical, replicationFactor(3)))
 	w.readyTopics("orders", "pinned")
 	w.join("other-address", w.kafka)
@@ -73,14 +73,20 @@ func TestClusterEdited(t *testing.T) {
 		t.Errorf("%d writes", n)
 	}
 	w.editCluster("default", func(c *kafkaCluster) { c.Spec.Profiles.Critical.ReplicationFactor = 5 })
-	got := w.until("orders", "Ready=False:ReplicationFactorViolation", "Stalled=True:ReplicationFactorViolation")
-	w.mentions(message(got, "Ready"), "3 replicas instead of 5")
+	w.until("orders", "Ready=False:MovingReplicas", "Reconciling=True:MovingReplicas", "!Stalled")
+	w.sweeps(1)
 	w.config("orders", minISR, "2") // replicas first
-	w.until("pinned", "Ready=True")
+	w.tickUntil("orders to have 5 replicas", func() string { return w.locked("orders", false, 5, 3, 2) })
+	w.until("orders", "Ready=True", "Durable=True:FullyReplicated", "!Drifted")
 	w.editCluster("default", func(c *kafkaCluster) { c.Spec.Profiles.Critical.ReplicationFactor = 3 })
-	w.until("orders", "Ready=True")
+	w.tickUntil("orders to have 3 replicas", func() string { return w.locked("orders", false, 3, 2, 1) })
+	w.until("orders", "Ready=True", "Durable=True:FullyReplicated", "!Drifted")
 	w.kafka.SetTopicConfig("orders", minISR, "1")
 	w.config("orders", minISR, "2")
+	w.until("pinned", "Ready=True")
+	if n := written(w.kafka, "pinned"); n > 0 {
+		t.Errorf("%d writes to the topic that has its own replication factor", n)
+	}
 }
 
 // TestClusterDeletedAndCreatedAgain: the topics stay, say so, and come back without a write.

@@ -192,7 +192,7 @@ func (w *world) assemble(mgr ctrl.Manager) (err error) {
 	w.registry = prometheus.NewRegistry()
 	w.topics, err = assembly.Assemble(mgr, assembly.Options{
 		Recorder: "durabletopic-manager", Dial: w.dial, Metrics: metrics.New(w.registry, version.Info{}), Workers: workers,
-		Share: w.share, Now: w.now,
+		Share: w.share, Now: w.now, Namespace: w.id,
 	})
 	return err
 }
@@ -231,6 +231,7 @@ func bootstrap(name string) string { return name + ".kafka.test:9092" }
 // clear stops the operator, judges what every object has become, and removes all objects.
 func (w *world) clear() {
 	w.ctx = context.Background()
+	w.cleanedUp()
 	w.stop()
 	w.history.close(w)
 	w.checkEvents()

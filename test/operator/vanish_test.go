@@ -2,10 +2,12 @@ package operator_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"durabletopic.io/operator/api/v1alpha1"
@@ -99,21 +101,29 @@ func TestReplacedTopicIsBroughtToTheDeclaration(t *testing.T) {
 	}
 }
 
-// TestReplacedByABadTopic: made again by hand with one replica, it is reported as it is and held where it must be.
+// TestReplacedByABadTopic: made again by hand with one replica, it is reported as it is, held where it must be, and repaired.
 func TestReplacedByABadTopic(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, kafkatest.Options{})
+	w := newWorld(t, kafkatest.Options{MoveTicks: 1})
 	w.create(topic("orders", critical))
 	w.until("orders", "Ready=True")
+	letGo := w.brake()
 	w.kafka.DeleteTopicByHand("orders")
 	id := w.kafka.CreateTopicByHand("orders", [][]int32{{1}, {2}, {3}}, map[string]string{unclean: "true"})
-	got := w.until("orders", "Stalled=True:ReplicationFactorViolation", "Durable=False:ReplicationFactorViolation")
+	got := w.until("orders", "Reconciling=True:MovingReplicas", "Ready=False:MovingReplicas", "Durable=False:ReplicationFactorViolation", "!Stalled")
 	if got.Status.TopicID != id.String() {
 		t.Errorf("status has the ID %s, want %s", got.Status.TopicID, id)
 	}
 	w.event("orders", "TopicReplaced")
 	w.config("orders", unclean, "false")
-	w.config("orders", minISR, "")
+	w.sweeps(1)
+	w.config("orders", minISR, "") // inherited, 1
+	letGo()
+	w.tickUntilReady("orders")
+	w.until("orders", "Durable=True:FullyReplicated", "!Drifted")
+	if trouble := w.locked("orders", false, 3, 2, 1); trouble != "" || w.topicID("orders") != id {
+		t.Errorf("topic %s: %s", w.topicID("orders"), trouble)
+	}
 }
 
 // TestUnreadableIsNotGone: a topic that may not be read is never created, be it new here or known.
@@ -238,29 +248,25 @@ func TestBrokersThatLag(t *testing.T) {
 	}
 }
 
-// TestTopicAppearsBeforeItsObject: somebody's auto-created topic is adopted and brought to the declaration as far as that
-// can be done without moving replicas.
+// TestTopicAppearsBeforeItsObject: somebody's auto-created topic is adopted and brought to the declaration: partitions, then
+// replicas.
 func TestTopicAppearsBeforeItsObject(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, kafkatest.Options{})
 	w.kafka.CreateTopicByHand("orders", [][]int32{{1}}, nil)
 	w.create(topic("orders", critical))
-	got := w.until("orders", "Stalled=True:ReplicationFactorViolation", "Ready=False", "Durable=False:ReplicationFactorViolation")
-	w.eventually("the partitions to be added", func() string { return cmp.Diff(int32(3), w.get("orders").Status.Partitions) })
-	w.config("orders", unclean, "false")
-	w.config("orders", minISR, "")
+	got := w.until("orders", "Ready=True", "Durable=True:FullyReplicated", "!Drifted")
 	w.event("orders", "TopicAdopted")
-	if got.Status.Origin != v1alpha1.TopicOriginAdopted {
-		t.Errorf("origin is %s", got.Status.Origin)
+	if got.Status.Origin != v1alpha1.TopicOriginAdopted || got.Status.Partitions != 3 {
+		t.Errorf("status is %+v", got.Status)
 	}
-	made, _ := w.kafka.Topic("orders")
-	used := map[int32]bool{}
-	for _, p := range made.Partitions {
-		used[p.Replicas[0]] = len(p.Replicas) == 1
+	if trouble := w.locked("orders", false, 3, 2, 1); trouble != "" {
+		t.Error(trouble)
 	}
-	if len(used) != 3 {
-		t.Errorf("the partitions of one replica are not spread: %v", made.Partitions)
+	if w.everStalled("orders") {
+		t.Errorf("it was called stalled: %q", w.path("orders"))
 	}
+	w.cleanedUp()
 	w.silent(2)
 }
 
@@ -282,24 +288,40 @@ func TestRackOfABrokerChanges(t *testing.T) {
 	}
 }
 
-// TestBrokerLeavesForGood: replicas on a broker that is no longer registered are named; fenced ones are not.
+// TestBrokerLeavesForGood: replicas on a broker that is no longer registered are made anew, in the same rack here; those on
+// a fenced one are not.
 func TestBrokerLeavesForGood(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, kafkatest.Options{Racks: []string{"a", "b", "c", "c"}})
+	w := newWorld(t, kafkatest.Options{Racks: []string{"a", "b", "c", "c"}, MoveTicks: 1})
 	w.create(topic("orders", critical, partitions(6)))
 	w.until("orders", "Ready=True")
+	before := w.replicas("orders")
 	w.kafka.Reset()
 	w.kafka.Fence(3)
 	w.sweeps(2)
 	w.until("orders", "Ready=True", "Durable=True:FullyReplicated")
-	w.kafka.Unregister(3)
-	got := w.until("orders", "Ready=False:ReplicaOnMissingBroker", "Stalled=True:ReplicaOnMissingBroker")
-	w.mentions(message(got, "Ready"), "broker 3", "not registered")
-	w.kafka.Register(coretopic.Broker{ID: 3, Rack: "c"})
-	w.kafka.CatchUp("orders")
-	w.until("orders", "Ready=True", "Durable=True:FullyReplicated")
-	w.silent(1)
 	if n := w.kafka.Requests().WriteTotal(); n > 0 {
-		t.Errorf("%d writes", n)
+		t.Errorf("%d writes for a broker that is only fenced", n)
 	}
+	letGo := w.brake()
+	w.kafka.Unregister(3)
+	got := w.until("orders", "Ready=False:MovingReplicas", "Reconciling=True:MovingReplicas", "Durable=False:ReplicaOnMissingBroker", "!Stalled")
+	w.mentions(message(got, "Ready"), "broker 3", "not registered", "they are moved in turn")
+	letGo()
+	w.tickUntilReady("orders")
+	w.until("orders", "Durable=True:FullyReplicated")
+	var want [][]int32
+	for _, list := range before {
+		want = append(want, slices.Clone(list))
+		if i := slices.Index(list, 3); i >= 0 {
+			want[len(want)-1][i] = 4
+		}
+	}
+	byID := cmpopts.SortSlices(func(a, b int32) bool { return a < b })
+	if diff := cmp.Diff(want, w.replicas("orders"), byID); diff != "" {
+		t.Errorf("replicas (-want +got):\n%s", diff)
+	}
+	w.cleanedUp()
+	w.kafka.Register(coretopic.Broker{ID: 3, Rack: "c"})
+	w.silent(2)
 }

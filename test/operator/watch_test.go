@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/twmb/franz-go/pkg/kmsg"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -162,6 +161,14 @@ func (w *world) everReady(name string) bool {
 	})
 }
 
+// everStalled tells whether any version said Stalled=True.
+func (w *world) everStalled(name string) bool {
+	w.t.Helper()
+	return slices.ContainsFunc(w.versions(name), func(t *durableTopic) bool {
+		return meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionStalled)
+	})
+}
+
 // path is the sequence of Ready's values, each change once, like "Unknown:Suspended".
 func (w *world) path(name string) []string {
 	w.t.Helper()
@@ -217,27 +224,4 @@ func (w *world) checkEvents() {
 			}
 		}
 	}
-}
-
-// checkWrites: the operator creates topics, adds partitions and changes configs of topics, and never anything else: no
-// broker's or cluster's config, no throttle, no reassignment, no deletion, no election.
-func (w *world) checkWrites() {
-	w.t.Helper()
-	for _, write := range w.kafka.Writes() {
-		switch req := write.Request.(type) {
-		case *kmsg.CreateTopicsRequest, *kmsg.CreatePartitionsRequest:
-		case *kmsg.IncrementalAlterConfigsRequest:
-			for _, r := range req.Resources {
-				if r.ResourceType != kmsg.ConfigResourceTypeTopic || slices.ContainsFunc(r.Configs, isThrottle) {
-					w.t.Errorf("sent %+v", r)
-				}
-			}
-		default:
-			w.t.Errorf("sent %s for %v", write.Key.Name(), write.Topics)
-		}
-	}
-}
-
-func isThrottle(c kmsg.IncrementalAlterConfigsRequestResourceConfig) bool {
-	return strings.HasSuffix(c.Name, ".replication.throttled.replicas")
 }

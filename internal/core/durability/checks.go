@@ -52,8 +52,37 @@ func topicExists(in Input) []Difference {
 	}}
 }
 
+// minInSyncReplicasIsPinned: while replicas are to be added, the value may not stop producers once they are, though not in
+// sync yet; after that it is the profile's.
 func minInSyncReplicasIsPinned(in Input) []Difference {
-	return in.pinned(MinInSyncReplicasDiffers, topic.MinInSyncReplicas)
+	found := in.pinned(MinInSyncReplicasDiffers, topic.MinInSyncReplicas)
+	low, raising := in.heldDown()
+	have := in.View.Topic.Configs[topic.MinInSyncReplicas]
+	if n, err := strconv.Atoi(strings.TrimSpace(have.Value)); !raising || err != nil || n <= low {
+		return found
+	}
+	want := strconv.Itoa(low)
+	return []Difference{{
+		Kind: MinInSyncReplicasDiffers, Key: topic.MinInSyncReplicas, From: have.Value, To: want, ReadOnly: have.ReadOnly,
+		HeldDown: true, Expected: in.View.Expected.Config(topic.MinInSyncReplicas, want),
+	}}
+}
+
+// heldDown gives what min.insync.replicas may be at most while the operator raises the replication factor of partitions.
+// Kafka waits for no more replicas than a partition has and counts new ones at once, in sync or not
+// (Partition.effectiveMinIsr): with a higher value it would refuse acks=all records until the first new one is in sync.
+func (in Input) heldDown() (most int, raising bool) {
+	d := in.Desired
+	if !d.MovesReplicas() || placement.Feasible(in.View.Cluster.Brokers, d.Rule) != nil {
+		return 0, false
+	}
+	most = int(d.Rule.MinInSyncReplicas)
+	for _, p := range in.View.Topic.Partitions {
+		if settled := len(p.Replicas) - len(p.Adding); settled < int(d.Rule.ReplicationFactor) {
+			most, raising = min(most, settled), true
+		}
+	}
+	return max(most, 1), raising
 }
 
 func uncleanElectionIsPinned(in Input) []Difference {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"durabletopic.io/operator/api/v1alpha1"
 	"durabletopic.io/operator/internal/core/durability"
 	"durabletopic.io/operator/internal/core/placement"
 	"durabletopic.io/operator/internal/core/profile"
@@ -186,10 +187,48 @@ func TestChain(t *testing.T) {
 		},
 		"mixed replication factors": {
 			change: func(in *durability.Input) { in.View.Topic = topictest.Topic("1 3 5", "1 3 5 6", "1") },
-			want: []durability.Difference{{Kind: durability.ReplicasViolate, Key: "replicas",
-				From: "replicas of 2 of 3 partitions: partition 1 has 4 replicas instead of 3; partition 2 has 1 replica instead of 3"}},
+			want: []durability.Difference{
+				{Kind: durability.MinInSyncReplicasDiffers, Key: "min.insync.replicas", From: "2", To: "1", HeldDown: true},
+				{Kind: durability.ReplicasViolate, Key: "replicas",
+					From: "replicas of 2 of 3 partitions: partition 1 has 4 replicas instead of 3; partition 2 has 1 replica instead of 3"}},
 			text: []string{
+				"min.insync.replicas is 2, and 1 until every partition has its replicas",
 				"replicas of 2 of 3 partitions: partition 1 has 4 replicas instead of 3; partition 2 has 1 replica instead of 3"},
+		},
+		"min.insync.replicas 2 while the first of three replicas is not alone any more": {
+			change: func(in *durability.Input) { in.View.Topic = topictest.Topic("1 3 5 isr 1 adding 3 5") },
+			want: []durability.Difference{
+				{Kind: durability.MinInSyncReplicasDiffers, Key: "min.insync.replicas", From: "2", To: "1", HeldDown: true},
+				{Kind: durability.ReplicasMoving, Key: "replicas", From: "replicas of 1 of 1 partitions are moving", To: "at rest"}},
+			text: []string{"min.insync.replicas is 2, and 1 until every partition has its replicas", "replicas of 1 of 1 partitions are moving"},
+		},
+		"min.insync.replicas 2 with two replicas stays": {
+			change: func(in *durability.Input) { in.View.Topic = topictest.Topic("1 3 isr 1") },
+			want: []durability.Difference{{Kind: durability.ReplicasViolate, Key: "replicas",
+				From: "replicas of 1 of 1 partitions: partition 0 has 2 replicas instead of 3"}},
+			text: []string{"replicas of 1 of 1 partitions: partition 0 has 2 replicas instead of 3"},
+		},
+		"min.insync.replicas is not held down where no replica can be added": {
+			change: func(in *durability.Input) {
+				in.View.Cluster, in.View.Topic = topictest.Cluster("a a b b"), topictest.Topic("1")
+			},
+			want: []durability.Difference{{Kind: durability.ReplicasViolate, Key: "replicas",
+				From: "replicas of 1 of 1 partitions: partition 0 has 1 replica instead of 3"}},
+			text: []string{"replicas of 1 of 1 partitions: partition 0 has 1 replica instead of 3"},
+		},
+		"min.insync.replicas is not held down where the brokers place": {
+			change: func(in *durability.Input) { in.Desired.ByBroker, in.View.Topic = true, topictest.Topic("1") },
+			want: []durability.Difference{{Kind: durability.ReplicasViolate, Key: "replicas",
+				From: "replicas of 1 of 1 partitions: partition 0 has 1 replica instead of 3"}},
+			text: []string{"replicas of 1 of 1 partitions: partition 0 has 1 replica instead of 3"},
+		},
+		"min.insync.replicas is not held down in Observe": {
+			change: func(in *durability.Input) {
+				in.Desired.Mode, in.View.Topic = v1alpha1.EnforcementObserve, topictest.Topic("1")
+			},
+			want: []durability.Difference{{Kind: durability.ReplicasViolate, Key: "replicas",
+				From: "replicas of 1 of 1 partitions: partition 0 has 1 replica instead of 3"}},
+			text: []string{"replicas of 1 of 1 partitions: partition 0 has 1 replica instead of 3"},
 		},
 		"a replica on a broker that has left": {
 			change: func(in *durability.Input) {

@@ -59,6 +59,8 @@ type Difference struct {
 	ReadOnly bool
 	// Expected: Kafka has confirmed the change already; no read shows it yet.
 	Expected bool
+	// HeldDown: To is no declared value but what min.insync.replicas may be at most while replicas are added.
+	HeldDown bool
 	// Violations are the replica lists at fault.
 	Violations []placement.Violation
 }
@@ -75,6 +77,9 @@ func (d Difference) String() string {
 	case ConfigLeft:
 		return fmt.Sprintf("%s is %s, no longer declared", d.Key, d.Have())
 	case MinInSyncReplicasDiffers, UncleanElectionDiffers, ConfigDiffers:
+	}
+	if d.HeldDown {
+		return fmt.Sprintf("%s is %s, and %s until every partition has its replicas", d.Key, d.Have(), d.To)
 	}
 	if d.Inherited {
 		return fmt.Sprintf("%s is %s by inheritance, not set on the topic", d.Key, d.Have())

@@ -26,6 +26,8 @@ const (
 	DuplicateBroker ViolationKind = "DuplicateBroker"
 	// BrokerWithoutRack: a replica on a broker without broker.rack although the rack rule is required.
 	BrokerWithoutRack ViolationKind = "BrokerWithoutRack"
+	// LeavingBroker: a replica on a broker that is to be left. Only plans tell; Judge takes each registered broker as good.
+	LeavingBroker ViolationKind = "LeavingBroker"
 )
 
 // PartitionReplicas is the replica list of one partition.

@@ -366,6 +366,7 @@ func TestJudgeFindsDamage(t *testing.T) {
 			lists[p] = append(list, list[i])
 		case placement.BrokerWithoutRack:
 			list[i] = 7
+		default:
 		}
 		found := placement.Judge(brokers, placement.Numbered(0, lists), three)
 		if len(found) != 1 || found[0].Kind != damage || found[0].Partition != int32(p) {

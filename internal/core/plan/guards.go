@@ -45,7 +45,7 @@ func guards(kind durability.Kind) []guard {
 	case durability.ReplicasMoving:
 		return []guard{movesAreWaitedFor}
 	case durability.ReplicasViolate:
-		return []guard{replicasAreNotMoved}
+		return []guard{replicasWaitForTheMover}
 	}
 	return nil
 }
@@ -282,6 +282,6 @@ func nothingMoves(in Input, d durability.Difference) *Held {
 	return nil
 }
 
-func movesAreWaitedFor(_ Input, d durability.Difference) *Held {
-	return because(fault.Waiting, v1alpha1.ReasonMovingReplicas, "%s; wait until they are done", d.From)
+func movesAreWaitedFor(in Input, d durability.Difference) *Held {
+	return because(fault.Waiting, v1alpha1.ReasonMovingReplicas, "%s; wait until they are done%s", d.From, in.keptBy())
 }

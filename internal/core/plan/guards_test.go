@@ -181,7 +181,7 @@ func TestGuards(t *testing.T) {
 		},
 		"replicas come before min.insync.replicas": {
 			change: func(s *situation) { s.set(minISR, topic.TypeInt, "1"); s.partitions("1 3 5", "1") },
-			want:   map[string]ruling{minISR: waiting("MinInSyncReplicasHeld"), "replicas": blocked("ReplicationFactorViolation")},
+			want:   map[string]ruling{minISR: waiting("MinInSyncReplicasHeld"), "replicas": waiting("MovingReplicas")},
 			says:   []string{"min.insync.replicas is 1, declared 2", "partition 1 has 1, in sync: 1", "could stop acks=all producers"},
 		},
 		"new replicas are in sync before min.insync.replicas": {
@@ -194,15 +194,15 @@ func TestGuards(t *testing.T) {
 		},
 		"min.insync.replicas is lowered before replicas": {
 			change: func(s *situation) { s.set(minISR, topic.TypeInt, "3"); s.partitions("1 3") },
-			want:   map[string]ruling{minISR: passes, "replicas": blocked("ReplicationFactorViolation")},
+			want:   map[string]ruling{minISR: passes, "replicas": waiting("MovingReplicas")},
 		},
 		"min.insync.replicas that counts already is pinned at once": {
 			change: func(s *situation) { s.inherit(minISR, topic.TypeInt, "2"); s.partitions("1") },
-			want:   map[string]ruling{minISR: passes, "replicas": blocked("ReplicationFactorViolation")},
+			want:   map[string]ruling{minISR: passes, "replicas": waiting("MovingReplicas")},
 		},
 		"a lower min.insync.replicas that is inherited waits for replicas": {
 			change: func(s *situation) { s.inherit(minISR, topic.TypeInt, "1"); s.partitions("1") },
-			want:   map[string]ruling{minISR: waiting("MinInSyncReplicasHeld"), "replicas": blocked("ReplicationFactorViolation")},
+			want:   map[string]ruling{minISR: waiting("MinInSyncReplicasHeld"), "replicas": waiting("MovingReplicas")},
 		},
 		"eligible leaders are kept": {
 			change: func(s *situation) {
@@ -455,12 +455,12 @@ func TestGuards(t *testing.T) {
 				s.inherit(minISR, topic.TypeInt, "2")
 				s.partitions("1 isr 1 elr 1")
 			},
-			want: map[string]ruling{minISR: waiting("MinInSyncReplicasHeld"), "replicas": blocked("ReplicationFactorViolation")},
+			want: map[string]ruling{minISR: waiting("MinInSyncReplicasHeld"), "replicas": waiting("MovingReplicas")},
 			says: []string{"Bring back more brokers"},
 		},
 		"a replica list that names a broker twice": {
 			change: func(s *situation) { s.partitions("1 3 5 5") },
-			want:   map[string]ruling{"replicas": blocked("PlacementViolation")},
+			want:   map[string]ruling{"replicas": waiting("MovingReplicas")},
 		},
 		"replicas moved by somebody": {
 			change: func(s *situation) { s.partitions("1 3 5 6 adding 6 removing 5") },
@@ -469,12 +469,17 @@ func TestGuards(t *testing.T) {
 		},
 		"replicas crowd a rack": {
 			change: func(s *situation) { s.partitions("1 2 5") },
+			want:   map[string]ruling{"replicas": waiting("MovingReplicas")},
+			says:   []string{"partition 0 has 2 in rack a (brokers 1, 2), at most 1 allowed", "moved in turn"},
+		},
+		"replicas crowd a rack, and brokers place": {
+			change: func(s *situation) { s.Desired.ByBroker = true; s.partitions("1 2 5") },
 			want:   map[string]ruling{"replicas": blocked("PlacementViolation")},
 			says:   []string{"partition 0 has 2 in rack a (brokers 1, 2), at most 1 allowed", "kafka-reassign-partitions.sh"},
 		},
 		"replicas are too many": {
 			change: func(s *situation) { s.partitions("1 3 5 2") },
-			want:   map[string]ruling{"replicas": blocked("ReplicationFactorViolation")},
+			want:   map[string]ruling{"replicas": waiting("MovingReplicas")},
 		},
 		"replicas crowd a rack, and there are too few": {
 			change: func(s *situation) { s.partitions("1 2 3"); s.View.Cluster = topictest.Cluster("a a b b") },
@@ -483,12 +488,22 @@ func TestGuards(t *testing.T) {
 		},
 		"replicas crowd a rack, and a needed one is down": {
 			change: func(s *situation) { s.partitions("1 2 3"); s.View.Cluster = topictest.Cluster("a a b b c!") },
-			want:   map[string]ruling{"replicas": blocked("PlacementViolation")},
+			want:   map[string]ruling{"replicas": waiting("WaitingForBrokers")},
+			says:   []string{"They are moved when there is room", "waits for 1 fenced broker"},
 		},
 		"a replica on a broker that has left": {
 			change: func(s *situation) { s.partitions("1 3 5"); s.View.Cluster = topictest.Cluster("a a b b x c") },
-			want:   map[string]ruling{"replicas": blocked("ReplicaOnMissingBroker")},
-			says:   []string{"broker 5, not registered", "Bring the missing brokers back", "kafka-reassign-partitions.sh"},
+			want:   map[string]ruling{"replicas": waiting("MovingReplicas")},
+			says:   []string{"broker 5, not registered", "moved in turn"},
+		},
+		"a replica on a broker that has left, and brokers place": {
+			change: func(s *situation) {
+				s.Desired.ByBroker = true
+				s.partitions("1 3 5")
+				s.View.Cluster = topictest.Cluster("a a b b x c")
+			},
+			want: map[string]ruling{"replicas": blocked("ReplicaOnMissingBroker")},
+			says: []string{"broker 5, not registered", "Bring the missing brokers back", "kafka-reassign-partitions.sh"},
 		},
 		"a replica on a broker that has left, and no other one": {
 			change: func(s *situation) { s.partitions("1 2 3"); s.View.Cluster = topictest.Cluster("a b") },
@@ -497,7 +512,7 @@ func TestGuards(t *testing.T) {
 		},
 		"a replica on a broker without a rack": {
 			change: func(s *situation) { s.partitions("1 3 5"); s.View.Cluster = topictest.Cluster("a a b b - c") },
-			want:   map[string]ruling{"replicas": blocked("PlacementViolation")},
+			want:   map[string]ruling{"replicas": waiting("MovingReplicas")},
 			says:   []string{"broker 5, without broker.rack"},
 		},
 	}

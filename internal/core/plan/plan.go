@@ -20,7 +20,9 @@ type Input struct {
 	// Refused holds what a broker refused lately, by config key ("topic" and "partitions" too); the same is not
 	// asked again until it is forgotten.
 	Refused map[string]*fault.Fault
-	Now     time.Time
+	// Moves says what keeps the moves of the topic's replicas; empty: nothing.
+	Moves string
+	Now   time.Time
 }
 
 // Held is a difference that is not corrected now, and why.
@@ -37,6 +39,8 @@ type Plan struct {
 	// Due are the differences that Steps correct.
 	Due  []durability.Difference
 	Held []Held
+	// Moves says in words where replicas would be moved, while enforcement Observe keeps them from it.
+	Moves []string
 	// Released are keys that are left as they stand and no longer owned, since their default may delete data.
 	Released []string
 }

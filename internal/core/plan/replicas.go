@@ -8,24 +8,39 @@ import (
 	"durabletopic.io/operator/internal/fault"
 )
 
-// replicasAreNotMoved says why replica lists that break the rule stay as they are: the cluster has no room for right
-// ones, or it has and a person must move them. A broker that has left is named first: to bring it back cures more than
-// room elsewhere.
-func replicasAreNotMoved(in Input, d durability.Difference) *Held {
+// replicasWaitForTheMover says what becomes of replica lists that break the rule: the mover of the Kafka cluster takes them
+// in turn, unless there is no room for right ones, or somebody else must move them. Without room a broker that has left is
+// named first: to bring it back cures more than room elsewhere.
+func replicasWaitForTheMover(in Input, d durability.Difference) *Held {
 	reason := ViolationReason(d.Violations)
 	s := placement.Feasible(in.View.Cluster.Brokers, in.Desired.Rule)
-	noRoom := s != nil && s.Kind != placement.WaitingForBrokers
+	left := reason == v1alpha1.ReasonReplicaOnMissingBroker
 	switch {
-	case noRoom && reason == v1alpha1.ReasonReplicaOnMissingBroker:
+	case s != nil && s.Kind == placement.WaitingForBrokers:
+		return because(fault.Waiting, string(s.Kind), "%s. They are moved when there is room for right replicas: %s", d.From, s)
+	case s != nil && left:
 		return because(fault.Blocked, reason, "%s. Bring the missing brokers back, or make room for the replicas: %s", d.From, s)
-	case noRoom:
+	case s != nil:
 		return because(fault.Blocked, string(s.Kind), "%s. There is no room for right replicas: %s", d.From, s)
-	case reason == v1alpha1.ReasonReplicaOnMissingBroker:
+	case in.Desired.ByBroker && left:
 		return because(fault.Blocked, reason, "%s. Bring the missing brokers back, or reassign the replicas with "+
-			"kafka-reassign-partitions.sh: the operator does not do that on an existing topic", d.From)
+			"kafka-reassign-partitions.sh: with placement Broker the operator moves none", d.From)
+	case in.Desired.ByBroker:
+		return because(fault.Blocked, reason, "%s. Reassign the replicas with kafka-reassign-partitions.sh: with placement "+
+			"Broker the operator moves none", d.From)
 	}
-	return because(fault.Blocked, reason, "%s. Reassign the replicas with kafka-reassign-partitions.sh: the operator does "+
-		"not do that on an existing topic", d.From)
+	if in.Desired.Mode == v1alpha1.EnforcementObserve {
+		return because(fault.Waiting, reason, "%s; with enforcement Enforce they are moved", d.From)
+	}
+	return because(fault.Waiting, v1alpha1.ReasonMovingReplicas, "%s; they are moved in turn%s", d.From, in.keptBy())
+}
+
+// keptBy says what keeps moves, as the end of a text.
+func (in Input) keptBy() string {
+	if in.Moves == "" {
+		return ""
+	}
+	return ": " + in.Moves
 }
 
 // ViolationReason names the gravest kind of violation: a replica that cannot come back, then one that is not there, then a

@@ -88,6 +88,9 @@ func Stricter(a, b v1alpha1.Enforcement) v1alpha1.Enforcement {
 	return b
 }
 
+// MovesReplicas tells whether the operator moves the topic's replicas to where they should be.
+func (d Desired) MovesReplicas() bool { return d.Mode == v1alpha1.EnforcementEnforce && !d.ByBroker }
+
 // Locks are the two profile keys with their wanted values, in Kafka's spelling.
 func (d Desired) Locks() map[string]string {
 	return map[string]string{

@@ -132,8 +132,7 @@ func IsInternal(name string) bool {
 // which belong to whoever moves replicas.
 func IsReserved(key string) bool {
 	switch key {
-	case MinInSyncReplicas, UncleanLeaderElection,
-		"leader.replication.throttled.replicas", "follower.replication.throttled.replicas":
+	case MinInSyncReplicas, UncleanLeaderElection, LeaderThrottledReplicas, FollowerThrottledReplicas:
 		return true
 	}
 	return false

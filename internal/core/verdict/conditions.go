@@ -3,11 +3,13 @@ package verdict
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"durabletopic.io/operator/api/v1alpha1"
+	"durabletopic.io/operator/internal/core/plan"
 	"durabletopic.io/operator/internal/fault"
 )
 
@@ -69,9 +71,29 @@ func (v *builder) progress(kind, reason, words string) {
 	v.status.ObservedGeneration = v.Generation
 }
 
+// progressEvery is how often at most a status is rewritten because replicas have come further.
+const progressEvery = time.Minute
+
+// onTheMove keeps the words of a move that goes on, but for once a minute.
+func (v *builder) onTheMove(kind, reason, words string) string {
+	old := find(v.Previous.Conditions, kind)
+	wait := v.WroteAt.Add(progressEvery).Sub(v.Now)
+	if !v.moving() || old == nil || old.Reason != reason || old.Message == words ||
+		old.ObservedGeneration != v.Generation || v.WroteAt.IsZero() || wait <= 0 {
+		return words
+	}
+	v.after(wait)
+	return old.Message
+}
+
+// moving tells whether replicas are on the way to where they should be.
+func (v *builder) moving() bool {
+	return slices.ContainsFunc(v.Remaining.Held, func(h plan.Held) bool { return h.Why.Reason == v1alpha1.ReasonMovingReplicas })
+}
+
 // notReady tells a fault: Stalled if a person is needed, else Reconciling.
 func (v *builder) notReady(f *fault.Fault) {
-	v.set(v1alpha1.ConditionReady, metav1.ConditionFalse, f.Reason, f.Message, f.Detail)
+	v.set(v1alpha1.ConditionReady, metav1.ConditionFalse, f.Reason, v.onTheMove(v1alpha1.ConditionReady, f.Reason, f.Message), f.Detail)
 	kind := v1alpha1.ConditionReconciling
 	if f.Class == fault.Blocked || f.Class == fault.Invalid {
 		kind = v1alpha1.ConditionStalled

@@ -27,7 +27,11 @@ func (v *builder) tellPlan() {
 	for _, step := range v.Remaining.Steps {
 		v.status.Plan = append(v.status.Plan, step.String())
 	}
+	v.status.Plan = append(v.status.Plan, v.Remaining.Moves...)
 	for _, h := range v.Remaining.Held {
+		if h.Difference.Kind == durability.ReplicasViolate && len(v.Remaining.Moves) > 0 {
+			continue // told by them
+		}
 		v.status.Plan = append(v.status.Plan, "not now: "+h.Why.Message)
 	}
 	for i, words := range v.status.Plan {
@@ -73,7 +77,8 @@ func (v *builder) drifted() {
 	case v.observed() != nil:
 		reason, detail = v1alpha1.ReasonObserveOnly, ""
 	}
-	v.set(v1alpha1.ConditionDrifted, metav1.ConditionTrue, cmp.Or(reason, v1alpha1.ReasonUpdating), list(words), detail)
+	reason = cmp.Or(reason, v1alpha1.ReasonUpdating)
+	v.set(v1alpha1.ConditionDrifted, metav1.ConditionTrue, reason, v.onTheMove(v1alpha1.ConditionDrifted, reason, list(words)), detail)
 }
 
 // heldText says what differs and why it is held; what says both is not told twice.
@@ -135,7 +140,10 @@ func (v *builder) gravest() *fault.Fault {
 	}
 	worst := all[0]
 	for _, f := range all {
-		if f.Class > fault.Waiting && worst.Class <= fault.Waiting {
+		personNeeded := f.Class > fault.Waiting && worst.Class <= fault.Waiting
+		cause := worst.Reason == v1alpha1.ReasonMinInSyncReplicasHeld &&
+			(f.Reason == v1alpha1.ReasonMovingReplicas || f.Reason == v1alpha1.ReasonWaitingForBrokers)
+		if personNeeded || cause {
 			worst = f
 		}
 	}

@@ -34,7 +34,7 @@ func (v *builder) durable() {
 	case len(h.UnderMinISR) > 0:
 		v.notDurable(v1alpha1.ReasonUnderMinISR, v.weak(
 			fmt.Sprintf("with fewer than %d replicas in sync", minISR), h.UnderMinISR,
-			"until then acks=all producers wait, and consumers see no newer records; no confirmed record is lost"))
+			"until then acks=all producers wait, and consumers see no newer records"))
 	case v.reduced(h.Reduced):
 	case !plan.Spread(v.View.Cluster, v.View.Topic, v.Desired.Rule).Covered:
 		v.set(v1alpha1.ConditionDurable, metav1.ConditionTrue, v1alpha1.ReasonRackLossNotCovered, fmt.Sprintf(
@@ -43,7 +43,7 @@ func (v *builder) durable() {
 			v.Desired.Rule.MinInSyncReplicas), "")
 	default:
 		v.set(v1alpha1.ConditionDurable, metav1.ConditionTrue, v1alpha1.ReasonFullyReplicated,
-			"every partition has a leader and all its replicas in sync, spread over racks", "")
+			"every partition has a leader, no replica has been out of sync for five minutes, and replicas are spread over racks", "")
 	}
 }
 
@@ -64,7 +64,7 @@ func (v *builder) durableWithoutTopic() {
 }
 
 func (v *builder) notDurable(reason, words string) {
-	v.set(v1alpha1.ConditionDurable, metav1.ConditionFalse, reason, words, "")
+	v.set(v1alpha1.ConditionDurable, metav1.ConditionFalse, reason, v.onTheMove(v1alpha1.ConditionDurable, reason, words), "")
 }
 
 // offlineMeans says what becomes of confirmed records of partitions without a leader.

@@ -3,6 +3,7 @@ package verdict_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -294,11 +295,23 @@ func wantSafe(t *rapid.T, in verdict.Input) {
 	}
 }
 
+// raisesReplicas: some partition is to get more replicas, by the operator.
+func raisesReplicas(in verdict.Input) bool {
+	return !in.Desired.ByBroker && in.Desired.Mode == "Enforce" && slices.ContainsFunc(in.View.Topic.Partitions, func(p topic.Partition) bool {
+		return len(p.Replicas)-len(p.Adding) < int(in.Desired.Rule.ReplicationFactor)
+	})
+}
+
 func isLock(key string) bool { return key == minISR || key == unclean }
 
 func wantSafeChange(t *rapid.T, in verdict.Input, c plan.ConfigChange) {
 	want, declared := in.Desired.Value(c.Key)
 	switch {
+	case c.Key == minISR && c.To != nil && *c.To != want && raisesReplicas(in):
+		from, _ := strconv.Atoi(c.From)
+		if to, err := strconv.Atoi(*c.To); err != nil || to < 1 || to >= from {
+			t.Fatalf("holds down %+v", c)
+		}
 	case declared && (c.To == nil || *c.To != want):
 		t.Fatalf("sets %+v, declared is %q", c, want)
 	case !declared && (c.To != nil || !slices.Contains(in.Owned, c.Key) || topic.DefaultMayDeleteData(c.Key)):

@@ -32,6 +32,8 @@ type Input struct {
 	Did Deeds
 	// DoneAt is when the oldest of Did was done; zero: nothing was.
 	DoneAt time.Time
+	// WroteAt is when the status was last written; zero: not by this process.
+	WroteAt time.Time
 	// Fights are texts about keys somebody else keeps changing back.
 	Fights []string
 }

@@ -227,16 +227,31 @@ func (k *call) brokerObjection(name, key string, value *string) *verdict {
 	switch {
 	case !dynamicServerConfig(key):
 		return refuse(kerr.InvalidRequest, "Cannot update these configs dynamically: Set("+key+")")
-	case key != topic.MinInSyncReplicas:
-		return nil
+	case key == topic.MinInSyncReplicas:
+		return k.minimumObjection(name, value)
+	case key == topic.LeaderThrottledRate, key == topic.FollowerThrottledRate:
+		return badServerValue(throttledRate, key, value)
+	}
+	return nil
+}
+
+// minimumObjection: with eligible leader replicas there is one minimum for the cluster, and always one.
+func (k *call) minimumObjection(name string, value *string) *verdict {
+	switch {
 	case k.w.elr() && name != "" && value != nil:
 		return refuse(kerr.InvalidConfig, "Broker-level min.insync.replicas cannot be altered while ELR is enabled.")
 	case k.w.elr() && name == "" && value == nil:
 		return refuse(kerr.InvalidConfig, "Cluster-level min.insync.replicas cannot be removed while ELR is enabled.")
-	case value == nil:
+	}
+	return badServerValue(topicConfigs[topic.MinInSyncReplicas], topic.MinInSyncReplicas, value)
+}
+
+// badServerValue is what a broker has against a value of one of its own configs.
+func badServerValue(d configDef, key string, value *string) *verdict {
+	if value == nil {
 		return nil
 	}
-	if _, why := topicConfigs[key].parse(key, *value); why != "" {
+	if _, why := d.parse(key, *value); why != "" {
 		return refuse(kerr.InvalidRequest, string(why))
 	}
 	return nil

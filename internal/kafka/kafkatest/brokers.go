@@ -91,16 +91,17 @@ func (w *world) unregister(id int32) {
 // does only what needs no time.
 func (w *world) settle(tick bool) {
 	seen := map[spot]int{}
+	limits := w.throttles()
 	for _, name := range sortedKeys(w.unsettled) {
 		for i := range w.topics[name].parts {
-			w.catchUp(name, int32(i), tick, seen)
+			w.catchUp(name, int32(i), tick, seen, limits)
 		}
 	}
 	w.progress = seen
 }
 
 // catchUp brings the live replicas of one partition into ISR that have had the time they need.
-func (w *world) catchUp(name string, index int32, tick bool, seen map[spot]int) {
+func (w *world) catchUp(name string, index int32, tick bool, seen map[spot]int, limits speeds) {
 	r := w.topics[name]
 	if tick && leaderless(r.parts[index]) && w.uncleanAllowed(r) {
 		ch := changeOf(r.parts[index])
@@ -121,7 +122,8 @@ func (w *world) catchUp(name string, index int32, tick bool, seen map[spot]int) 
 		if tick {
 			done++
 		}
-		if need == Never || done < need {
+		whole := w.copies(at, tick, limits)
+		if need == Never || done < need || !whole {
 			seen[at] = done
 			continue
 		}

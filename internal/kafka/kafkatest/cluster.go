@@ -107,6 +107,8 @@ func (k *call) read(req kmsg.Request) kmsg.Response {
 		return k.listReassignments(r)
 	case *kmsg.ListOffsetsRequest:
 		return k.listOffsets(r)
+	case *kmsg.DescribeLogDirsRequest:
+		return k.describeLogDirs(r)
 	}
 	return nil
 }
@@ -135,7 +137,7 @@ var apiKeys = func() map[int16]int16 {
 	m := map[int16]int16{}
 	for _, k := range []kmsg.Key{
 		kmsg.ApiVersions, kmsg.DescribeCluster, kmsg.Metadata, kmsg.DescribeTopicPartitions, kmsg.DescribeConfigs,
-		kmsg.ListPartitionReassignments, kmsg.ListOffsets, kmsg.CreateTopics, kmsg.CreatePartitions, kmsg.DeleteTopics,
+		kmsg.ListPartitionReassignments, kmsg.ListOffsets, kmsg.DescribeLogDirs, kmsg.CreateTopics, kmsg.CreatePartitions, kmsg.DeleteTopics,
 		kmsg.IncrementalAlterConfigs, kmsg.AlterPartitionAssignments, kmsg.ElectLeaders,
 	} {
 		m[k.Int16()] = kmsg.RequestForKey(k.Int16()).MaxVersion()

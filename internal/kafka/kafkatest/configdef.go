@@ -31,6 +31,9 @@ var noLimit = math.Inf(1)
 // throttled is the form of the lists of throttled replicas.
 var throttled = regexp.MustCompile(`^(\*|none|\d+:\d+(,\d+:\d+)*)?$`)
 
+// throttledRate is the form of the two rates of brokers (QuotaConfig).
+var throttledRate = ranged(topic.TypeLong, "9223372036854775807", "", 0, noLimit)
+
 // topicConfigs are the topic configs of Kafka 4.4 (org.apache.kafka.storage.internals.log.LogConfig).
 var topicConfigs = map[string]configDef{
 	"cleanup.policy":                          {kind: topic.TypeList, fallback: "delete", server: "log.cleanup.policy", oneOf: []string{"compact", "delete"}},

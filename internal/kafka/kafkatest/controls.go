@@ -89,7 +89,7 @@ func (c *Cluster) SetELR(name string, partition int32, elr, lastKnown []int32) {
 // SetPartition replaces a partition as it is, without any rule. Live replicas outside ISR stay out until CatchUp.
 func (c *Cluster) SetPartition(name string, p topic.Partition) {
 	c.update(func(w *world) {
-		w.mustPart(name, p.Index)
+		w.keepCopies(w.topics[name], w.mustPart(name, p.Index), p)
 		for _, id := range p.Replicas {
 			at := spot{w.topics[name].id, p.Index, id}
 			delete(w.stalled, at)
@@ -112,6 +112,17 @@ func (c *Cluster) CatchUp(name string) {
 					w.join(name, int32(i), id)
 				}
 			}
+		}
+	})
+}
+
+// CatchUpReplica puts one live replica of a partition into ISR, an adding one too, whatever time it would need.
+func (c *Cluster) CatchUpReplica(name string, partition, broker int32) {
+	c.update(func(w *world) {
+		p := w.mustPart(name, partition)
+		delete(w.stalled, spot{w.topics[name].id, partition, broker})
+		if !leaderless(p) && w.active(broker) {
+			w.join(name, partition, broker)
 		}
 	})
 }

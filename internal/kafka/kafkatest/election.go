@@ -48,6 +48,7 @@ func (w *world) apply(name string, index int32, ch change) bool {
 	if equalPartitions(old, next) {
 		return false
 	}
+	w.keepCopies(r, old, next)
 	w.put(r.withPart(next))
 	return true
 }

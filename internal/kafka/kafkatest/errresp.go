@@ -60,6 +60,8 @@ func readError(resp kmsg.Response, req kmsg.Request, v verdict) {
 		}
 	case *kmsg.ListPartitionReassignmentsResponse:
 		r.ErrorCode, r.ErrorMessage = v.code, v.message
+	case *kmsg.DescribeLogDirsResponse:
+		r.ErrorCode = v.code
 	case *kmsg.ListOffsetsResponse:
 		r.Topics = offsetsError(req.(*kmsg.ListOffsetsRequest), v.code)
 	}

@@ -89,7 +89,7 @@ func (c *Cluster) ClearFaults() {
 // hasItems tells whether the answers of an API have a code for each topic or resource.
 func hasItems(key kmsg.Key) bool {
 	switch key {
-	case kmsg.ApiVersions, kmsg.DescribeCluster, kmsg.ListPartitionReassignments:
+	case kmsg.ApiVersions, kmsg.DescribeCluster, kmsg.ListPartitionReassignments, kmsg.DescribeLogDirs:
 		return false
 	default:
 		return true

@@ -3,6 +3,7 @@ package kafkatest
 import (
 	"maps"
 	"slices"
+	"strconv"
 
 	"durabletopic.io/operator/internal/core/topic"
 )
@@ -34,6 +35,15 @@ func (c *Cluster) Partition(name string, partition int32) topic.Partition {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return copyPartition(c.w.mustPart(name, partition))
+}
+
+// EffectiveMinISR is how many replicas must be in sync for writes with acks=all: min.insync.replicas, but never more than
+// the replica list is long, in which adding replicas count from the start (Partition.effectiveMinIsr).
+func (c *Cluster) EffectiveMinISR(name string, partition int32) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, _ := strconv.Atoi(c.w.value(c.w.mustTopic(name), topic.MinInSyncReplicas))
+	return min(n, len(c.w.mustPart(name, partition).Replicas))
 }
 
 // TopicNames are all topics in order.

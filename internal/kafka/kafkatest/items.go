@@ -13,6 +13,8 @@ func readsEverything(req kmsg.Request) bool {
 		return len(r.Topics) == 0
 	case *kmsg.ListPartitionReassignmentsRequest:
 		return r.Topics == nil
+	case *kmsg.DescribeLogDirsRequest:
+		return r.Topics == nil
 	}
 	return false
 }
@@ -32,6 +34,12 @@ func itemNames(req kmsg.Request) []string {
 		return named(r.Topics, func(t kmsg.AlterPartitionAssignmentsRequestTopic) string { return t.Topic })
 	case *kmsg.ElectLeadersRequest:
 		return named(r.Topics, func(t kmsg.ElectLeadersRequestTopic) string { return t.Topic })
+	}
+	return readItemNames(req)
+}
+
+func readItemNames(req kmsg.Request) []string {
+	switch r := req.(type) {
 	case *kmsg.DescribeConfigsRequest:
 		return named(r.Resources, func(t kmsg.DescribeConfigsRequestResource) string { return t.ResourceName })
 	case *kmsg.DescribeTopicPartitionsRequest:
@@ -40,6 +48,8 @@ func itemNames(req kmsg.Request) []string {
 		return named(r.Topics, func(t kmsg.MetadataRequestTopic) string { return text(t.Topic) })
 	case *kmsg.ListPartitionReassignmentsRequest:
 		return named(r.Topics, func(t kmsg.ListPartitionReassignmentsRequestTopic) string { return t.Topic })
+	case *kmsg.DescribeLogDirsRequest:
+		return named(r.Topics, func(t kmsg.DescribeLogDirsRequestTopic) string { return t.Topic })
 	case *kmsg.ListOffsetsRequest:
 		return named(r.Topics, func(t kmsg.ListOffsetsRequestTopic) string { return t.Topic })
 	}

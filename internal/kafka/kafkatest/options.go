@@ -34,6 +34,9 @@ type Options struct {
 	CatchUpTicks int
 	// MoveTicks is the same for a replica that a reassignment adds: 0 within the request, Never only by CatchUp.
 	MoveTicks int
+	// CopyBytesPerTick is what a replica that is not in sync copies in a tick where no throttle holds it back: 0 all that
+	// it lacks, at once. It matters for partitions that were given a size.
+	CopyBytesPerTick int64
 	// DeleteDisabled is delete.topic.enable=false.
 	DeleteDisabled bool
 	// LateWrites makes a request that was sent to a hanging broker take effect when the broker goes on, although its

@@ -101,11 +101,13 @@ type world struct {
 	stalled   map[spot]bool // live replicas that do not catch up
 	progress  map[spot]int  // ticks a replica has been catching up
 	ends      map[spot]int64
+	bytes     map[spot]int64 // size of each partition's log
+	copied    map[spot]int64 // what replicas have of it that are not in sync
 	dirty     map[int32]bool // brokers that went down without a controlled shutdown
 }
 
 func newWorld(o Options) *world {
-	w := &world{opts: o, unsettled: map[string]bool{}, stalled: map[spot]bool{}, progress: map[spot]int{}, ends: map[spot]int64{}, dirty: map[int32]bool{}}
+	w := &world{opts: o, unsettled: map[string]bool{}, stalled: map[spot]bool{}, progress: map[spot]int{}, ends: map[spot]int64{}, bytes: map[spot]int64{}, copied: map[spot]int64{}, dirty: map[int32]bool{}}
 	w.image = image{topics: map[string]*record{}, ids: map[topic.ID]string{}, brokers: map[int32]topic.Broker{}, defaults: map[string]string{}, nodes: map[int32]map[string]string{}}
 	for _, b := range o.Brokers {
 		w.brokers[b.ID] = b
