@@ -267,9 +267,14 @@ func (s *suite) move(t *testing.T) {
 
 	judge(t, map[string]verdict{}, s.client.SubtractThrottled(t.Context(), 1, throttling))
 	judge(t, map[string]verdict{}, map[string]error{"delete": s.client.DeleteDefaultRates(t.Context(), 1, rates)})
-	left, err := s.client.ThrottleRates(t.Context(), []topic.Broker{{ID: 1}})
-	if err != nil || left.Default.Any() {
-		t.Errorf("rates: %+v, %v", left, err)
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) { // brokers show it a little later
+		left, err := s.client.ThrottleRates(t.Context(), []topic.Broker{{ID: 1}})
+		if err == nil && !left.Default.Any() {
+			return
+		}
+		if err != nil || time.Now().After(end) {
+			t.Fatalf("rates: %+v, %v", left, err)
+		}
 	}
 }
 
