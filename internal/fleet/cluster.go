@@ -228,26 +228,34 @@ func (c *Cluster) withdraw(claimant string) {
 	c.conn.mover.Withdraw(old.topic)
 }
 
+// mover gives what moves replicas; nil if there is no connection, or if none are moved.
+func (c *Cluster) mover() *mover.Mover {
+	if conn := c.connection(); conn != nil {
+		return conn.mover
+	}
+	return nil
+}
+
 // MoveWords says how it stands with the moves of a topic; empty if there is nothing to say but that they go on.
 func (c *Cluster) MoveWords(topicName string) string {
-	if conn := c.connection(); conn != nil && conn.mover != nil {
-		return conn.mover.Words(topicName)
+	if m := c.mover(); m != nil {
+		return m.Words(topicName)
 	}
 	return ""
 }
 
 // PreviewMoves says in words where the replicas of a topic would be moved.
 func (c *Cluster) PreviewMoves(ctx context.Context, topicName string, w moves.Wish) []string {
-	if conn := c.connection(); conn != nil && conn.mover != nil {
-		return conn.mover.Preview(ctx, topicName, w)
+	if m := c.mover(); m != nil {
+		return m.Preview(ctx, topicName, w)
 	}
 	return nil
 }
 
 // Moves counts the partitions that move or should.
 func (c *Cluster) Moves() mover.Counts {
-	if conn := c.connection(); conn != nil && conn.mover != nil {
-		return conn.mover.Counts()
+	if m := c.mover(); m != nil {
+		return m.Counts()
 	}
 	return mover.Counts{}
 }

@@ -27,15 +27,7 @@ func TestManyCreatesShareFewRequests(t *testing.T) {
 		k, c := b.connect("a", kafkatest.Options{})
 		all := names("t", 500)
 		declare(c, all...)
-		var run sync.WaitGroup
-		for _, name := range all {
-			run.Go(func() {
-				if err := c.Execute(t.Context(), create(name)); err != nil {
-					t.Errorf("create %q: %v", name, err)
-				}
-			})
-		}
-		run.Wait()
+		createAll(t, c, all, create(all[0]).Partitions)
 		if n := k.Requests().WriteTotal(); n > 12 {
 			t.Errorf("500 creates took %d requests", n)
 		}
@@ -50,6 +42,22 @@ func TestManyCreatesShareFewRequests(t *testing.T) {
 			}
 		}
 	})
+}
+
+// createAll creates topics at the same time.
+func createAll(t *testing.T, c *Cluster, topics []string, partitions int32) {
+	t.Helper()
+	var run sync.WaitGroup
+	for _, name := range topics {
+		run.Go(func() {
+			s := create(name)
+			s.Partitions = partitions
+			if err := c.Execute(t.Context(), s); err != nil {
+				t.Errorf("create %q: %v", name, err)
+			}
+		})
+	}
+	run.Wait()
 }
 
 // checkEven checks that every partition keeps the rack rule, and that leaders and replicas are even over brokers.
@@ -87,17 +95,7 @@ func TestManyCreatesWithoutPartitionsShareFewRequests(t *testing.T) {
 		k, c := b.connect("a", kafkatest.Options{})
 		all := names("t", 100)
 		declare(c, all...)
-		var run sync.WaitGroup
-		for _, name := range all {
-			run.Go(func() {
-				s := create(name)
-				s.Partitions = 0
-				if err := c.Execute(t.Context(), s); err != nil {
-					t.Errorf("create %q: %v", name, err)
-				}
-			})
-		}
-		run.Wait()
+		createAll(t, c, all, 0)
 		if n := k.Requests().WriteTotal(); n > 10 {
 			t.Errorf("100 creates took %d requests", n)
 		}

@@ -55,13 +55,8 @@ func (c *Client) elect(ctx context.Context, broker int32, elections []election) 
 	req.ElectionType = 0 // preferred
 	byTopic := map[string]int{}
 	for _, e := range elections {
-		at, ok := byTopic[e.Topic]
-		if !ok {
-			at = len(req.Topics)
-			byTopic[e.Topic] = at
-			req.Topics = append(req.Topics, kmsg.ElectLeadersRequestTopic{Topic: e.Topic})
-		}
-		req.Topics[at].Partitions = append(req.Topics[at].Partitions, e.Partition)
+		row := rowOf(&req.Topics, byTopic, e.Topic, kmsg.ElectLeadersRequestTopic{Topic: e.Topic})
+		row.Partitions = append(row.Partitions, e.Partition)
 	}
 	rows := newPartitionRows(electPreferred, elections, func(e election) topic.TopicPartition { return topic.TopicPartition(e) })
 	answer := c.write(ctx, broker, rows, req, &req.TimeoutMillis)

@@ -20,13 +20,8 @@ func (c *Client) LogDirs(ctx context.Context, broker int32, partitions []topic.T
 		req := kmsg.NewPtrDescribeLogDirsRequest()
 		byTopic := map[string]int{}
 		for _, p := range batch {
-			at, ok := byTopic[p.Topic]
-			if !ok {
-				at = len(req.Topics)
-				byTopic[p.Topic] = at
-				req.Topics = append(req.Topics, kmsg.DescribeLogDirsRequestTopic{Topic: p.Topic})
-			}
-			req.Topics[at].Partitions = append(req.Topics[at].Partitions, p.Partition)
+			row := rowOf(&req.Topics, byTopic, p.Topic, kmsg.DescribeLogDirsRequestTopic{Topic: p.Topic})
+			row.Partitions = append(row.Partitions, p.Partition)
 		}
 		answer, err := c.read(ctx, broker, len(batch), req)
 		if err != nil {

@@ -50,13 +50,8 @@ func (c *Client) reassign(ctx context.Context, broker int32, moves []Move) map[t
 	byTopic := map[string]int{}
 	for i := range moves {
 		m := &moves[i]
-		at, ok := byTopic[m.Topic]
-		if !ok {
-			at = len(req.Topics)
-			byTopic[m.Topic] = at
-			req.Topics = append(req.Topics, kmsg.AlterPartitionAssignmentsRequestTopic{Topic: m.Topic})
-		}
-		req.Topics[at].Partitions = append(req.Topics[at].Partitions, kmsg.AlterPartitionAssignmentsRequestTopicPartition{
+		row := rowOf(&req.Topics, byTopic, m.Topic, kmsg.AlterPartitionAssignmentsRequestTopic{Topic: m.Topic})
+		row.Partitions = append(row.Partitions, kmsg.AlterPartitionAssignmentsRequestTopicPartition{
 			Partition: m.Partition, Replicas: m.Replicas,
 		})
 		actions[m.TopicPartition] = reassignPartitions

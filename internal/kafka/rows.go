@@ -147,3 +147,15 @@ func (r *rows[K]) finish() map[K]error {
 	r.failAll(missingRow)
 	return r.outcome
 }
+
+// rowOf gives the row of a topic in a request; the first time it is the fresh one, which is added. At tells where the rows
+// are.
+func rowOf[R any](rows *[]R, at map[string]int, name string, fresh R) *R {
+	i, ok := at[name]
+	if !ok {
+		i = len(*rows)
+		at[name] = i
+		*rows = append(*rows, fresh)
+	}
+	return &(*rows)[i]
+}

@@ -96,7 +96,7 @@ func (m *Mover) cancel(ctx context.Context, s scene, stalled []moves.Stalled) er
 	}
 	list := make([]kafka.Move, 0, len(stalled))
 	for _, st := range stalled {
-		list = append(list, kafka.Move{TopicPartition: topic.TopicPartition(st.Move.Key())})
+		list = append(list, kafka.Move{TopicPartition: st.Move.Key()})
 	}
 	return failures(m.opts.Client.Reassign(ctx, broker, list))
 }
@@ -116,19 +116,15 @@ func (m *Mover) unthrottle(ctx context.Context, s scene, over []moves.Ended) err
 	if err != nil {
 		return err
 	}
-	throttlings := throttlings(list)
-	names := make([]string, 0, len(throttlings))
-	for _, t := range throttlings {
-		names = append(names, t.Topic)
-	}
-	if err := failures(m.opts.Client.SubtractThrottled(ctx, broker, throttlings)); err != nil {
+	gone := throttlings(list)
+	if err := failures(m.opts.Client.SubtractThrottled(ctx, broker, gone)); err != nil {
 		return err
 	}
-	now, err := m.opts.Client.Throttled(ctx, broker, names)
+	now, err := m.opts.Client.Throttled(ctx, broker, throttledTopics(gone))
 	if err != nil {
 		return err
 	}
-	return m.dropEmptyLists(ctx, broker, throttlings, now)
+	return m.dropEmptyLists(ctx, broker, gone, now)
 }
 
 // dropEmptyLists deletes lists of throttled replicas in which nothing is left. A broker that still shows what was there
@@ -211,19 +207,15 @@ func (m *Mover) setRates(ctx context.Context, s scene, r moves.Rates) error {
 }
 
 // elect makes the preferred leaders of moved partitions lead. That one does not is no reason to keep anything waiting.
-func (m *Mover) elect(ctx context.Context, s scene, keys []moves.Key) {
-	if len(keys) == 0 {
+func (m *Mover) elect(ctx context.Context, s scene, partitions []topic.TopicPartition) {
+	if len(partitions) == 0 {
 		return
 	}
 	broker, err := m.guard(ctx, s)
 	if err != nil {
 		return
 	}
-	list := make([]topic.TopicPartition, 0, len(keys))
-	for _, k := range keys {
-		list = append(list, topic.TopicPartition(k))
-	}
-	each, err := m.opts.Client.ElectPreferred(ctx, broker, list)
+	each, err := m.opts.Client.ElectPreferred(ctx, broker, partitions)
 	if err := errors.Join(err, failures(each)); err != nil {
 		m.opts.Log.V(1).Info("not every moved partition is led by its preferred leader", "reason", err.Error())
 	}
@@ -251,11 +243,11 @@ func (m *Mover) claim(ctx context.Context, s scene, list []moves.Move) ([]moves.
 			m.opts.Log.Info("a topic is not moved, since its throttle cannot be read", "topic", mv.Topic, "reason", read.Err.Error())
 			continue
 		}
-		absent := func(from topic.ThrottledList) func(int32) bool {
-			return func(id int32) bool { return from.Has(topic.ThrottledReplica{Partition: mv.Partition, Broker: id}) }
+		named := func(by topic.ThrottledList) func(int32) bool {
+			return func(id int32) bool { return by.Has(topic.ThrottledReplica{Partition: mv.Partition, Broker: id}) }
 		}
-		mv.Sources = slices.DeleteFunc(slices.Clone(mv.From), absent(read.Leader))
-		mv.Targets = slices.DeleteFunc(mv.Adding(), absent(read.Follower))
+		mv.Sources = slices.DeleteFunc(slices.Clone(mv.From), named(read.Leader))
+		mv.Targets = slices.DeleteFunc(mv.Adding(), named(read.Follower))
 		claimed = append(claimed, mv)
 	}
 	return claimed, nil
@@ -270,17 +262,17 @@ func (m *Mover) begin(ctx context.Context, s scene, list []moves.Move) error {
 	if err != nil {
 		return err
 	}
-	throttled := map[string]error{}
-	if all := throttlings(list); len(all) > 0 {
-		throttled = m.opts.Client.AppendThrottled(ctx, broker, all)
+	entries, throttled := throttlings(list), map[string]error{}
+	if len(entries) > 0 {
+		throttled = m.opts.Client.AppendThrottled(ctx, broker, entries)
 	}
 	send := make([]kafka.Move, 0, len(list))
 	for _, mv := range list {
 		if throttled[mv.Topic] == nil {
-			send = append(send, kafka.Move{TopicPartition: topic.TopicPartition(mv.Key()), Replicas: mv.To})
+			send = append(send, kafka.Move{TopicPartition: mv.Key(), Replicas: mv.To})
 		}
 	}
-	if err := m.shown(ctx, broker, throttlings(list), throttled); err != nil {
+	if err := m.shown(ctx, broker, entries, throttled); err != nil {
 		return err
 	}
 	if broker, err = m.guard(ctx, s); err != nil {
@@ -302,10 +294,7 @@ func (m *Mover) shown(ctx context.Context, broker int32, all []kafka.Throttling,
 	if len(all) == 0 {
 		return nil
 	}
-	names := make([]string, 0, len(all))
-	for _, t := range all {
-		names = append(names, t.Topic)
-	}
+	names := throttledTopics(all)
 	for try := range 10 {
 		if try > 0 {
 			pause(ctx, roundGap)
@@ -343,6 +332,15 @@ func throttlings(list []moves.Move) []kafka.Throttling {
 	return all
 }
 
+// throttledTopics are the topics that entries are for.
+func throttledTopics(all []kafka.Throttling) []string {
+	names := make([]string, 0, len(all))
+	for _, t := range all {
+		names = append(names, t.Topic)
+	}
+	return names
+}
+
 // topicsOf are the topics of those moves that count, by name.
 func topicsOf(list []moves.Move, counts func(moves.Move) bool) []string {
 	var names []string
@@ -355,7 +353,10 @@ func topicsOf(list []moves.Move, counts func(moves.Move) bool) []string {
 	return slices.Compact(names)
 }
 
-// failures joins what went wrong with single items. Topics that are gone need no cleaning up.
+// failuresTold bounds the items whose failures an error tells.
+const failuresTold = 3
+
+// failures joins what went wrong with single items.
 func failures[K comparable](each map[K]error) error {
 	var all []error
 	for _, err := range each {
@@ -363,8 +364,5 @@ func failures[K comparable](each map[K]error) error {
 			all = append(all, err)
 		}
 	}
-	if len(all) > 3 {
-		all = all[:3]
-	}
-	return errors.Join(all...)
+	return errors.Join(all[:min(failuresTold, len(all))]...)
 }

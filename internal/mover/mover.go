@@ -84,7 +84,7 @@ type Mover struct {
 	journal  Journal
 	content  moves.Journal
 	fenced   map[int32]time.Time // since when a broker is seen fenced
-	progress map[moves.Key]progress
+	progress map[topic.TopicPartition]progress
 	measured time.Time
 	left     left
 	rates    topic.ThrottleRates
@@ -98,7 +98,7 @@ type Mover struct {
 func New(o Options) *Mover {
 	return &Mover{
 		opts: o, wake: make(chan struct{}, 1), wishes: map[string]moves.Wish{},
-		fenced: map[int32]time.Time{}, progress: map[moves.Key]progress{}, stations: map[int32]station{},
+		fenced: map[int32]time.Time{}, progress: map[topic.TopicPartition]progress{}, stations: map[int32]station{},
 	}
 }
 
@@ -108,7 +108,7 @@ func (m *Mover) Set(s Settings) {
 	defer m.mu.Unlock()
 	if m.settings != s {
 		m.settings = s
-		m.touch()
+		m.Changed()
 	}
 }
 
@@ -119,7 +119,7 @@ func (m *Mover) Wish(topicName string, w moves.Wish) {
 	defer m.mu.Unlock()
 	if old, ok := m.wishes[topicName]; !ok || old != w {
 		m.wishes[topicName] = w
-		m.touch()
+		m.Changed()
 	}
 }
 
@@ -129,15 +129,12 @@ func (m *Mover) Withdraw(topicName string) {
 	defer m.mu.Unlock()
 	if _, ok := m.wishes[topicName]; ok {
 		delete(m.wishes, topicName)
-		m.touch()
+		m.Changed()
 	}
 }
 
-// Changed tells that Kafka shows something new about topics or brokers.
-func (m *Mover) Changed() { m.touch() }
-
-// touch has a round made soon.
-func (m *Mover) touch() {
+// Changed tells that there is something new to look at: a round is made soon.
+func (m *Mover) Changed() {
 	select {
 	case m.wake <- struct{}{}:
 	default:

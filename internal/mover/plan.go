@@ -75,9 +75,9 @@ func (m *Mover) plan(s scene, listing *topic.Listing, wrong []string) ([]moves.C
 	on := placement.Brokers{Registered: s.cluster.Brokers, Load: listing.Load, Leaving: m.leaving(s.settings, s.now)}
 	p := placement.Repair(on, managed)
 	said := map[string]string{}
-	wrongly := map[moves.Key]bool{}
+	wrongly := map[topic.TopicPartition]bool{}
 	for _, o := range placement.JudgePlan(on, managed, p) {
-		wrongly[moves.Key{Topic: o.Topic, Partition: o.Partition}] = true
+		wrongly[topic.TopicPartition{Topic: o.Topic, Partition: o.Partition}] = true
 		said[o.Topic] = "the operator has planned a move that breaks a rule and does not begin it: " + o.String()
 	}
 	for _, l := range p.Left {
@@ -88,7 +88,7 @@ func (m *Mover) plan(s scene, listing *topic.Listing, wrong []string) ([]moves.C
 	placement.MostEndangeredFirst(p.Moves)
 	candidates := make([]moves.Candidate, 0, len(p.Moves))
 	for _, mv := range p.Moves {
-		if wrongly[moves.Key{Topic: mv.Topic, Partition: mv.Partition}] {
+		if wrongly[topic.TopicPartition{Topic: mv.Topic, Partition: mv.Partition}] {
 			continue
 		}
 		if id, ok := m.justCame(mv, s.now); ok {

@@ -46,7 +46,7 @@ func (l left) after(bytes int64, at time.Time) left {
 // measure reads what the new replicas of moves lack, and notes which have come nearer. Brokers that do not answer tell
 // nothing, which is no progress.
 func (m *Mover) measure(ctx context.Context, s scene, in moves.Input) {
-	maps.DeleteFunc(m.progress, func(key moves.Key, _ progress) bool {
+	maps.DeleteFunc(m.progress, func(key topic.TopicPartition, _ progress) bool {
 		return !slices.ContainsFunc(in.Journal.Moves, func(mv moves.Move) bool { return mv.Key() == key })
 	})
 	if s.now.Sub(m.measured) < measureEvery || in.Settings.StallTimeout <= 0 {
@@ -71,7 +71,7 @@ func copying(s scene, in moves.Input) map[int32][]topic.TopicPartition {
 		}
 		for _, id := range append(mv.Adding(), f.Topic.Partitions[mv.Partition].Leader) {
 			if b, ok := s.cluster.Broker(id); ok && !b.Fenced {
-				ask[id] = append(ask[id], topic.TopicPartition(mv.Key()))
+				ask[id] = append(ask[id], mv.Key())
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func (m *Mover) advance(now time.Time, mv moves.Move, f moves.Fact, sizes map[in
 	if moves.StateOf(mv, f) != moves.Running {
 		return 0
 	}
-	at := topic.TopicPartition(mv.Key())
+	at := mv.Key()
 	leader, known := sizes[f.Topic.Partitions[mv.Partition].Leader][at]
 	if !known {
 		return 0
@@ -131,7 +131,6 @@ func (m *Mover) readRates(ctx context.Context, s scene, in *moves.Input) error {
 		Leader:   foreignRate(m.rates.Default.Leader, in.Journal.Rates.Leader),
 		Follower: foreignRate(m.rates.Default.Follower, in.Journal.Rates.Follower),
 	}
-	in.Single = len(m.rates.Brokers) > 0
 	return nil
 }
 

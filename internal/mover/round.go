@@ -107,7 +107,7 @@ func holds(t *topic.Topic, brokers []int32) bool {
 
 // foreign counts the partitions of declared topics that somebody else moves.
 func (m *Mover) foreign(wishes map[string]moves.Wish) int {
-	ours := map[moves.Key]bool{}
+	ours := map[topic.TopicPartition]bool{}
 	for _, mv := range m.content.Moves {
 		ours[mv.Key()] = true
 	}
@@ -115,7 +115,7 @@ func (m *Mover) foreign(wishes map[string]moves.Wish) int {
 	for name := range wishes {
 		if v := m.opts.Facts.View(name); v.Shown() {
 			for _, p := range v.Topic.Partitions {
-				if p.Reassigning() && !ours[moves.Key{Topic: name, Partition: p.Index}] {
+				if p.Reassigning() && !ours[topic.TopicPartition{Topic: name, Partition: p.Index}] {
 					n++
 				}
 			}
@@ -140,7 +140,7 @@ func (m *Mover) named(wrong []string) []string {
 func (m *Mover) input(ctx context.Context, s scene, wrong []string) (in moves.Input, said map[string]string, err error) {
 	in = moves.Input{
 		Now: s.now, Journal: m.content, Settings: s.settings.Settings, Brokers: s.cluster.Brokers,
-		Facts: map[string]moves.Fact{}, Progress: map[moves.Key]moves.Progress{},
+		Facts: map[string]moves.Fact{}, Progress: map[topic.TopicPartition]moves.Progress{},
 	}
 	for _, name := range m.named(wrong) {
 		in.Facts[name] = factOf(m.opts.Facts.View(name))

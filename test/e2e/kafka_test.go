@@ -138,40 +138,32 @@ func (k *kafka) onTopic(ctx context.Context, topics []string, keys ...string) (m
 
 // set changes configs of topics in one request, as somebody with the rights could. Pairs are key, value, key, value.
 func (k *kafka) set(ctx context.Context, topics []string, pairs ...string) error {
-	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
-	for _, name := range topics {
-		r := kmsg.NewIncrementalAlterConfigsRequestResource()
-		r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeTopic, name
-		for pair := range slices.Chunk(pairs, 2) {
-			c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
-			c.Name, c.Op, c.Value = pair[0], kmsg.IncrementalAlterConfigOpSet, &pair[1]
-			r.Configs = append(r.Configs, c)
-		}
-		req.Resources = append(req.Resources, r)
+	var changes []kmsg.IncrementalAlterConfigsRequestResourceConfig
+	for pair := range slices.Chunk(pairs, 2) {
+		c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+		c.Name, c.Op, c.Value = pair[0], kmsg.IncrementalAlterConfigOpSet, &pair[1]
+		changes = append(changes, c)
 	}
-	resp, err := ask[*kmsg.IncrementalAlterConfigsResponse](ctx, k, req)
-	if err != nil {
-		return err
-	}
-	for _, r := range resp.Resources {
-		if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
-			return fmt.Errorf("alter %q: %w", r.ResourceName, err)
-		}
-	}
-	return nil
+	return k.alter(ctx, topics, changes)
 }
 
 // unset deletes configs of topics.
 func (k *kafka) unset(ctx context.Context, topics []string, keys ...string) error {
+	var changes []kmsg.IncrementalAlterConfigsRequestResourceConfig
+	for _, key := range keys {
+		c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+		c.Name, c.Op = key, kmsg.IncrementalAlterConfigOpDelete
+		changes = append(changes, c)
+	}
+	return k.alter(ctx, topics, changes)
+}
+
+// alter makes the same changes to each topic.
+func (k *kafka) alter(ctx context.Context, topics []string, changes []kmsg.IncrementalAlterConfigsRequestResourceConfig) error {
 	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
 	for _, name := range topics {
 		r := kmsg.NewIncrementalAlterConfigsRequestResource()
-		r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeTopic, name
-		for _, key := range keys {
-			c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
-			c.Name, c.Op = key, kmsg.IncrementalAlterConfigOpDelete
-			r.Configs = append(r.Configs, c)
-		}
+		r.ResourceType, r.ResourceName, r.Configs = kmsg.ConfigResourceTypeTopic, name, changes
 		req.Resources = append(req.Resources, r)
 	}
 	resp, err := ask[*kmsg.IncrementalAlterConfigsResponse](ctx, k, req)

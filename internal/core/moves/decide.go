@@ -20,7 +20,9 @@ type Candidate struct {
 	MinInSync int
 }
 
-func (c Candidate) key() Key { return Key{c.Topic, c.Partition} }
+func (c Candidate) key() topic.TopicPartition {
+	return topic.TopicPartition{Topic: c.Topic, Partition: c.Partition}
+}
 
 // Progress is how far a move has come, as the mover has measured it.
 type Progress struct {
@@ -38,11 +40,9 @@ type Input struct {
 	Facts map[string]Fact
 	// Candidates in the order in which they should begin.
 	Candidates []Candidate
-	Progress   map[Key]Progress
-	// Foreign are the throttle rates that are set cluster-wide and are not in the journal, zero where there is none; Single
-	// tells that some broker has rates of its own.
+	Progress   map[topic.TopicPartition]Progress
+	// Foreign are the throttle rates that are set cluster-wide and are not in the journal, zero where there is none.
 	Foreign Rates
-	Single  bool
 }
 
 // Ended is a move that is over.
@@ -74,7 +74,7 @@ type Decision struct {
 	// DropRates: no move of the operator's needs the rates that it has set.
 	DropRates bool
 	// Elect are partitions that have moved and are not led by their preferred leader.
-	Elect []Key
+	Elect []topic.TopicPartition
 	// Begin are moves to put into the journal, to throttle and to send.
 	Begin []Move
 	// SetRates are the halves of the throttle rate to set first; zero: that half is there already, or not wanted.
@@ -89,7 +89,7 @@ type Decision struct {
 // Decide says what to do now.
 func Decide(in Input) Decision {
 	var d Decision
-	moving := map[Key]bool{}
+	moving := map[topic.TopicPartition]bool{}
 	for _, m := range in.Journal.Moves {
 		moving[m.Key()] = true
 		in.settle(m, &d)
@@ -158,7 +158,7 @@ func (in Input) kept(d Decision) []Move {
 
 // begin takes candidates in their order while there is room: in the cluster, and at every broker, which carries its part
 // as source and as target.
-func (in Input) begin(moving map[Key]bool, d *Decision) {
+func (in Input) begin(moving map[topic.TopicPartition]bool, d *Decision) {
 	room := in.Settings.MaxConcurrent - len(in.kept(*d))
 	share := newShare(in.Settings.MaxConcurrent, in.Brokers)
 	for _, m := range in.kept(*d) {
@@ -190,7 +190,7 @@ func (in Input) begin(moving map[Key]bool, d *Decision) {
 }
 
 // notYet gives the reason of the partition itself not to begin.
-func (in Input) notYet(c Candidate, moving map[Key]bool) string {
+func (in Input) notYet(c Candidate, moving map[topic.TopicPartition]bool) string {
 	f := in.Facts[c.Topic]
 	p, ok := f.partition(c.Partition)
 	switch {

@@ -183,7 +183,7 @@ func TestWhatIsOverIsCleanedUp(t *testing.T) {
 		t.Error(diff)
 	}
 	// not one that leads already, nor one that is not in sync, nor what somebody else moves
-	if diff := cmp.Diff([]Key{{"orders", 0}}, d.Elect); diff != "" {
+	if diff := cmp.Diff([]topic.TopicPartition{{Topic: "orders", Partition: 0}}, d.Elect); diff != "" {
 		t.Errorf("elections (-want +got):\n%s", diff)
 	}
 }
@@ -193,7 +193,7 @@ func TestStalls(t *testing.T) {
 	m.Began = now.Add(-time.Hour)
 	in := scene("1 3 5 2 isr 1 2 3 adding 5 removing 2")
 	in.Journal.Moves = []Move{m}
-	in.Progress = map[Key]Progress{m.Key(): {Last: now.Add(-10*time.Minute + time.Second)}}
+	in.Progress = map[topic.TopicPartition]Progress{m.Key(): {Last: now.Add(-10*time.Minute + time.Second)}}
 	if d := Decide(in); len(d.Running) != 1 {
 		t.Errorf("a move that made progress lately: %+v", d)
 	}
@@ -278,7 +278,7 @@ func TestInvariants(t *testing.T) {
 			}
 		}
 		d := Decide(in)
-		seen := map[Key]int{}
+		seen := map[topic.TopicPartition]int{}
 		for _, m := range slices.Concat(d.Running, d.Begin) {
 			seen[m.Key()]++
 		}

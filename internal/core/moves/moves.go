@@ -37,14 +37,10 @@ type Wish struct {
 	Critical bool
 }
 
-// Key names a partition.
-type Key struct {
-	Topic     string
-	Partition int32
-}
-
 // Key names the partition that moves.
-func (m Move) Key() Key { return Key{m.Topic, m.Partition} }
+func (m Move) Key() topic.TopicPartition {
+	return topic.TopicPartition{Topic: m.Topic, Partition: m.Partition}
+}
 
 // Adding are the brokers that get a replica, in the order of the new list.
 func (m Move) Adding() []int32 { return without(m.To, m.From) }
